@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "properties/diagnosis/diagnose_backward.hpp"
 #include "properties/diagnosis/rounded_step.hpp"
@@ -35,17 +37,25 @@ Kind coarse_exponentials() {
     return kind;
 }
 
-Kind narrow_sums() {
-    Kind kind;
-    const auto add = [&kind](const std::string& id, const std::string& words, auto format_of) {
+/// The format that sums are held in, of one problem.
+using SumFormat = std::function<std::optional<Precision>(const Problem&)>;
+
+struct NarrowSums {
+    BackwardDeviation step;
+    SumFormat format_of;
+};
+
+std::vector<NarrowSums> narrow_sums() {
+    std::vector<NarrowSums> kind;
+    const auto add = [&kind](const std::string& id, const std::string& words, SumFormat format_of) {
+        const auto change = [format_of](const BackwardCall& call, ModelSteps& s) {
+            const std::optional<Precision> format = format_of(call.problem());
+            if (format) s.sum_unit = std::ldexp(1.0, -traits(*format).significand_bits);
+        };
         kind.push_back(
-            exchanged_step(fmt::format("{}sums_{}", coarse_id, id),
-                           "errors of the size of gradients summed in " + words,
-                           [format_of](const BackwardCall& call, ModelSteps& s) {
-                               const std::optional<Precision> format = format_of(call.problem());
-                               if (format)
-                                   s.sum_unit = std::ldexp(1.0, -traits(*format).significand_bits);
-                           }));
+            {exchanged_step(fmt::format("{}sums_{}", coarse_id, id),
+                            "errors of the size of gradients summed in " + words, change),
+             std::move(format_of)});
     };
     add("f32", "f32", [](const Problem&) { return std::optional(Precision::f32); });
     for (const RoundsTo narrow :
@@ -53,6 +63,42 @@ Kind narrow_sums() {
         add(id_of(narrow), words_of(narrow),
             [narrow](const Problem& p) { return format_in(narrow, p); });
     return kind;
+}
+
+/// Of one call that is right, numbers far nearer to the truth than sums in a format come, which is
+/// none of that format's own, with the scale or without.
+std::int64_t nearer_than_sums(const BackwardEvidence& e, Role role, Precision sums,
+                              const std::vector<bound::ExpectedElement>& own) {
+    constexpr double far = 64;
+    if (traits(law::gradient_format(e.asked.problem, role)).significand_bits <=
+        traits(sums).significand_bits)
+        return 0;
+    const double scale = effective_scale(e.asked.problem);
+    std::int64_t nearer = 0;
+    for (std::size_t n = 0; n < own.size(); ++n) {
+        const bound::ExpectedElement& truth = e.truth[role][n];
+        const auto is_of_format = [&](double x) {
+            return std::abs(round_to(x, sums) - x) <= truth.bound;
+        };
+        nearer += truth.bound < infinite && own[n].bound > far * truth.bound &&
+                  !is_of_format(truth.value) && !is_of_format(truth.value / scale);
+    }
+    return nearer;
+}
+
+/// Right calls that sums in this format would not have got right: a loss is as small as any
+/// rounding where weights are.
+bool refuted_by_right(const NarrowSums& s, const std::vector<BackwardEvidence>& right,
+                      const std::vector<Role>& roles) {
+    std::int64_t nearer = 0;
+    for (const BackwardEvidence& e : right) {
+        const auto format = s.format_of(e.asked.problem);
+        const auto own = format ? predict(s.step, e) : std::nullopt;
+        if (!own) continue;
+        for (const Role role : roles)
+            if (e.observed.has(role)) nearer += nearer_than_sums(e, role, *format, (*own)[role]);
+    }
+    return nearer >= telling_beside_right_min;
 }
 
 /// As in coarser_step.cpp: a bound far above the errors explains anything.
@@ -98,14 +144,18 @@ bool weights_are_right(const std::vector<BackwardEvidence>& wrong, const std::ve
 
 }  // namespace
 
-std::vector<Explanation> backward_coarser_steps(const std::vector<BackwardEvidence>& wrong,
+std::vector<Explanation> backward_coarser_steps(const AllBackwardEvidence& evidence,
                                                 const std::vector<Role>& roles) {
+    Kind sums;
+    for (NarrowSums& one : narrow_sums())
+        if (!refuted_by_right(one, evidence.right, roles)) sums.push_back(std::move(one.step));
+    std::vector<Kind> kinds{std::move(sums)};
+    if (!weights_are_right(evidence.wrong, roles))
+        kinds.insert(kinds.begin(), coarse_exponentials());
     std::vector<Explanation> all;
-    std::vector<Kind> kinds{narrow_sums()};
-    if (!weights_are_right(wrong, roles)) kinds.insert(kinds.begin(), coarse_exponentials());
     for (const Kind& kind : kinds)
         for (const BackwardDeviation& step : kind) {
-            const Allowed found = allowed(step, wrong, roles);
+            const Allowed found = allowed(step, evidence.wrong, roles);
             if (!found.all) continue;
             if (found.telling < telling_elements_min) break;  // a coarser one tells less
             // The coarser ones after it: other counterexamples of the same defect may need them.
@@ -116,11 +166,13 @@ std::vector<Explanation> backward_coarser_steps(const std::vector<BackwardEviden
     return all;
 }
 
-std::vector<std::string> fitting_backward_steps(const std::vector<BackwardEvidence>& wrong,
+std::vector<std::string> fitting_backward_steps(const AllBackwardEvidence& evidence,
                                                 const std::vector<Role>& roles) {
     std::vector<std::string> ids;
-    for (const BackwardDeviation& step : narrow_sums())
-        if (allowed(step, wrong, roles).all) ids.push_back(step.id);
+    for (const NarrowSums& one : narrow_sums())
+        if (allowed(one.step, evidence.wrong, roles).all &&
+            !refuted_by_right(one, evidence.right, roles))
+            ids.push_back(one.step.id);
     return ids;
 }
 

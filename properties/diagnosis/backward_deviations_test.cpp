@@ -191,7 +191,10 @@ std::vector<PlayedBackward> alike() {
 }
 
 TEST(BackwardDeviations, ThoseThatLookAlikeAreToldApart) {
-    for (const PlayedBackward& p : alike()) {
+    std::vector<PlayedBackward> played = alike();
+    for (const char* kept : {"kept_sequences", "kept_heads"})
+        played.push_back({kept, {Role::d_k, Role::d_v}});
+    for (const PlayedBackward& p : played) {
         int forms = 0;
         for (const BackwardDeviation& d : backward_deviations()) {
             // In lines as short as these a second form of a tile may be that of half the tile.

@@ -182,5 +182,18 @@ TEST(DiagnoseBackward, ErrorsOfACoarserArithmeticAreNamedByTheirSize) {
     EXPECT_FALSE(off_by(0.25).known);
 }
 
+// Of sums in bf16 little comes out right; of one that loses a small share of long rows, the rest.
+TEST(DiagnoseBackward, SumsInACoarserFormatAreRefutedByRightCalls) {
+    const auto off_from = [](std::int64_t keys) {
+        return diagnosis_of(changed([keys](const Specification& s, GradientNumbers& v) {
+            for (std::size_t n = 0; s.problem.len_kv >= keys && n < v[Role::d_q].size(); ++n)
+                v[Role::d_q][n] *= 1 + 0x1p-10 * std::sin(static_cast<double>(n));
+        }));
+    };
+    EXPECT_EQ(off_from(0).id, "backward_step_sums_f16");
+    const Diagnosis lost = off_from(7);
+    EXPECT_FALSE(lost.known) << lost.id;
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

@@ -16,9 +16,10 @@ namespace attest::diagnosis {
 
 namespace {
 
-/// A number that no accumulator of the kernel holds is infinity there, or was NaN on the way.
-bound::ExpectedElement element(const BackwardCall& call, Near x) {
-    if (std::isnan(x.value)) return {std::nan(""), 0, infinite};
+/// A number that no accumulator of the kernel holds is infinity there, or was NaN on the way. Of a
+/// row that forward saw no key of, NaN is what any other mask of backward makes: it tells none.
+bound::ExpectedElement element(const BackwardCall& call, Near x, bool nan_tells) {
+    if (std::isnan(x.value)) return {nan_tells ? std::nan("") : 0, 0, infinite};
     if (!(most(x) < call.model.max_finite)) return {0, 0, infinite};
     return {x.value, 0, x.error};
 }
@@ -201,7 +202,8 @@ std::optional<bound::ExpectedGradients> predict(const BackwardDeviation& d,
     Predicted predicted = run_backward(*call, steps);
     bound::ExpectedGradients expected;
     for (const Role role : gradient_roles)
-        for (const Near& x : predicted[role]) expected[role].push_back(element(*call, x));
+        for (const Near& x : predicted[role])
+            expected[role].push_back(element(*call, x, !d.respecify));
     return expected;
 } catch (const BadInput&) {
     return std::nullopt;  // the deviation makes a problem of this call that has no meaning
@@ -246,10 +248,9 @@ Diagnosis explain_backward(const AllBackwardEvidence& evidence) {
                              [](const Explanation& e) { return std::pair(e.refuted, e.narrowed); });
     if (accepted.empty())
         if (auto nan = nan_everywhere(evidence, roles)) accepted.push_back(*nan);
-    if (accepted.empty()) accepted = backward_coarser_steps(evidence.wrong, roles);
+    if (accepted.empty()) accepted = backward_coarser_steps(evidence, roles);
     if (accepted.empty()) {
-        std::ranges::move(fitting_backward_steps(evidence.wrong, roles),
-                          std::back_inserter(found.fits));
+        std::ranges::move(fitting_backward_steps(evidence, roles), std::back_inserter(found.fits));
         return found;
     }
     static_cast<Explanation&>(found) = accepted.front();
@@ -278,10 +279,8 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
     if (evidence.forward_wrong) return std::nullopt;  // which backward goes by
     if (evidence.wrong.empty() && !evidence.remembers) return std::nullopt;
     if (evidence.remembers) {
-        Diagnosis found;
-        found.backward = true;
-        static_cast<Explanation&>(found) = remembered();
-        found.known = true;
+        Diagnosis found{remembered()};
+        found.backward = found.known = true;
         return found;
     }
     Diagnosis found = explain_backward(evidence);

@@ -1,6 +1,8 @@
 // Right numbers in wrong places: tensors exchanged, strides of another tensor, one sequence's or
 // head's gradients for all; and backward of another problem than forward.
 
+#include <algorithm>
+
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/full_tiles.hpp"
 
@@ -137,6 +139,58 @@ void add_places(std::vector<BackwardDeviation>& list) {
                                 }));
 }
 
+/// Sums that begin with what is left of those before: of one for all heads in turn, or of one each.
+struct KeptSums {
+    const char *id, *says;
+    bool each_head = false;
+    /// Whether they are 0 again before this head of this sequence or document.
+    bool (*cleared)(std::size_t segment, std::int64_t head);
+};
+
+void keep_sums(const BackwardCall& call, Role role, const KeptSums& kept, Predicted& out) {
+    const Shape s = shape_in(call, role);
+    const Mask& mask = call.problem().mask;
+    std::vector<std::int64_t> lens = role == Role::d_q ? mask.documents_q : mask.documents_kv;
+    if (lens.empty()) lens.assign(static_cast<std::size_t>(s[0]), s[2]);
+    const bool packed = !mask.documents_q.empty();
+    const auto numbers = static_cast<std::size_t>(s[2] * s[3]);
+    std::vector<std::vector<Near>> sums(static_cast<std::size_t>(s[1]), std::vector<Near>(numbers));
+    std::int64_t first = 0;
+    for (std::size_t segment = 0; segment < lens.size(); ++segment) {
+        const std::int64_t above = packed ? 0 : static_cast<std::int64_t>(segment) * s[1];
+        for (std::int64_t head = 0; head < s[1]; ++head) {
+            auto& sum = sums[kept.each_head ? static_cast<std::size_t>(head) : 0];
+            if (kept.cleared(segment, head)) std::ranges::fill(sum, Near{});
+            const std::int64_t at = ((above + head) * s[2] + first) * s[3];
+            for (std::int64_t n = 0; n < lens[segment] * s[3]; ++n) {
+                Near& own = out[role][static_cast<std::size_t>(at + n)];
+                Near& before = sum[static_cast<std::size_t>(n)];
+                own = before = rounded(before + own, 2 * call.model.ua, 0);
+            }
+        }
+        if (packed) first += lens[segment];
+    }
+}
+
+void add_kept_sums(std::vector<BackwardDeviation>& list) {
+    const char* sequences =
+        "gradients added to those of the sequence before: sums that are not cleared between "
+        "sequences";
+    const char* heads =
+        "gradients added to those of the head before: sums that are not cleared between heads";
+    for (const KeptSums& kept :
+         {KeptSums{"kept_sequences", sequences, true,
+                   [](std::size_t, std::int64_t) { return false; }},
+          KeptSums{"kept_sequences", sequences, false,
+                   [](std::size_t segment, std::int64_t head) { return segment == 0 || head > 0; }},
+          KeptSums{"kept_heads", heads, false,
+                   [](std::size_t, std::int64_t head) { return head == 0; }},
+          KeptSums{"kept_heads", heads, false, [](std::size_t, std::int64_t) { return false; }}})
+        list.push_back(moved(kept.id, kept.says, [kept](const BackwardCall& call, Predicted& out) {
+            for (const Role role : plain_roles) keep_sums(call, role, kept, out);
+        }));
+}
+
 void add_exchanged(std::vector<BackwardDeviation>& list) {
     struct Exchange {
         Role a, b;
@@ -202,6 +256,7 @@ void add_of_forward(std::vector<BackwardDeviation>& list, std::span<const Deviat
 std::vector<BackwardDeviation> place_deviations() {
     std::vector<BackwardDeviation> list;
     add_exchanged(list);
+    add_kept_sums(list);
     add_of_forward(list, deviations());
     constexpr std::int64_t queries[] = {1, 8, 16, 32, 64}, keys[] = {8, 16, 32, 64, 128};
     add_of_forward(list, full_tiles(queries, keys, false));

@@ -176,6 +176,11 @@ double taken_rate(double rate, std::int64_t levels) {
     return std::clamp(std::round(rate * all), 1.0, all - 1) / all;
 }
 
+/// Of more than 32 bits now and then: a pass that cuts them drops others.
+std::uint64_t dropout_seed(std::uint64_t bits) {
+    return bits >> (bits % 4 == 0 ? 24 : 40);
+}
+
 }  // namespace
 
 std::uint64_t law_seed(std::uint64_t campaign_seed, std::string_view law) noexcept {
@@ -237,7 +242,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     derive_features(p, raw, features, s.capability.formats);
     shrink_scores(p, s, offered, attempt);
     if (p.dropout.p > 0) {
-        p.dropout.seed = counter_bits(own, dropout_stream, 0) >> 40;
+        p.dropout.seed = dropout_seed(counter_bits(own, dropout_stream, 0));
         p.dropout.p = taken_rate(p.dropout.p, s.capability.dropout_levels);
     }
     kernel::spread(p, s.capability.takes);
