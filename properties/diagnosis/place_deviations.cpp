@@ -149,10 +149,15 @@ struct KeptSums {
 
 void keep_sums(const BackwardCall& call, Role role, const KeptSums& kept, Predicted& out) {
     const Shape s = shape_in(call, role);
-    const Mask& mask = call.problem().mask;
-    std::vector<std::int64_t> lens = role == Role::d_q ? mask.documents_q : mask.documents_kv;
+    const Problem& p = call.problem();
+    const Mask& mask = p.mask;
+    const bool packed = !mask.documents_q.empty(), queries = role == Role::d_q;
+    std::vector<std::int64_t> lens = packed    ? queries ? mask.documents_q : mask.documents_kv
+                                     : queries ? mask.lens_q
+                                               : mask.lens_kv;
     if (lens.empty()) lens.assign(static_cast<std::size_t>(s[0]), s[2]);
-    const bool packed = !mask.documents_q.empty();
+    // What is left takes part in each addition of this one's own terms.
+    const auto terms = static_cast<double>(queries ? p.len_kv : p.len_q * group_size(p));
     const auto numbers = static_cast<std::size_t>(s[2] * s[3]);
     std::vector<std::vector<Near>> sums(static_cast<std::size_t>(s[1]), std::vector<Near>(numbers));
     std::int64_t first = 0;
@@ -165,7 +170,7 @@ void keep_sums(const BackwardCall& call, Role role, const KeptSums& kept, Predic
             for (std::int64_t n = 0; n < lens[segment] * s[3]; ++n) {
                 Near& own = out[role][static_cast<std::size_t>(at + n)];
                 Near& before = sum[static_cast<std::size_t>(n)];
-                own = before = rounded(before + own, 2 * call.model.ua, 0);
+                own = before = rounded(before + own, (terms + 1) * call.model.ua, 0);
             }
         }
         if (packed) first += lens[segment];
