@@ -167,11 +167,15 @@ void keep_sums(const BackwardCall& call, Role role, const KeptSums& kept, Predic
             auto& sum = sums[kept.each_head ? static_cast<std::size_t>(head) : 0];
             if (kept.cleared(segment, head)) std::ranges::fill(sum, Near{});
             const std::int64_t at = ((above + head) * s[2] + first) * s[3];
-            for (std::int64_t n = 0; n < lens[segment] * s[3]; ++n) {
+            const std::int64_t own_numbers = lens[segment] * s[3];
+            for (std::int64_t n = 0; n < own_numbers; ++n) {
                 Near& own = out[role][static_cast<std::size_t>(at + n)];
                 Near& before = sum[static_cast<std::size_t>(n)];
                 own = before = rounded(before + own, (terms + 1) * call.model.ua, 0);
             }
+            // Whether what lies behind stays, or is new memory the next time, is not known.
+            for (std::size_t n = static_cast<std::size_t>(own_numbers); n < numbers; ++n)
+                if (sum[n].value != 0) sum[n].error = infinite;
         }
         if (packed) first += lens[segment];
     }
