@@ -52,12 +52,16 @@ bound::ExpectedGradients gradients_dropped(const Problem& p, const Dialect& dial
     u.each_row([&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
         const std::int64_t kv = b * p.heads_kv + h / group_size(p);
         for (std::int64_t j = 0; j < p.len_kv; ++j) {
-            if (!u.keeps(b, h, i, j)) continue;
             const std::int64_t key = kv * p.len_kv + j;
-            const bound::ExpectedElement e = times_factor(
-                p,
-                wide.d_v[static_cast<std::size_t>(key * u.problem().dim_v + u.channel(h, i, c))]);
+            const bound::ExpectedElement& term =
+                wide.d_v[static_cast<std::size_t>(key * u.problem().dim_v + u.channel(h, i, c))];
             bound::ExpectedElement& sum = d_v[static_cast<std::size_t>(key * value_dim(p) + c)];
+            if (!u.keeps(b, h, i, j)) {
+                // A weight that a kernel may have as infinity times 0 is NaN.
+                if (term.bound == infinite) sum.bound = infinite;
+                continue;
+            }
+            const bound::ExpectedElement e = times_factor(p, term);
             sum.value += e.value;
             sum.error += e.error + 0x1p-52 * std::abs(sum.value);
             sum.bound += e.bound;

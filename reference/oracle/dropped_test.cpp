@@ -124,6 +124,20 @@ TEST(Dropped, GradientsAreDerivativesOfTheOutput) {
         }
 }
 
+// An LSE near -1e30 is known to 1e23: a kernel may have any weight there, and times 0 it is NaN.
+TEST(Dropped, NothingIsClaimedOfAWeightThatMayBeInfiniteThoughItIsDropped) {
+    for (const double floor : {0.0, -1e30}) {
+        Dropped d = dropped("tq1 tk1 d1 mask additive f32 dropout 0.5");
+        d.p.want_grad = true;
+        d.inputs.put(Role::d_o, make_inputs({d.p, {.seed = 5}})[Role::d_o]);
+        d.inputs[Role::mask].set(0, floor);
+        d.inputs[Role::dropout_keep].set_bits(0, 0);
+        const bound::ExpectedElement d_v = attend_gradients(d.p, {}, {}, d.inputs).d_v.at(0);
+        EXPECT_EQ(d_v.value, 0);
+        EXPECT_EQ(d_v.bound, floor == 0 ? 0 : infinite);
+    }
+}
+
 TEST(Dropped, AMaskOfAnotherShapeIsRefused) {
     Dropped d = dropped("tq2 tk3 d4 dropout 0.5");
     d.inputs.put(Role::dropout_keep, Tensor(ElementType::u8, {1, 1, 3, 2}));
