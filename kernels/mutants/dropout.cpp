@@ -37,6 +37,12 @@ float factor_of_another_seed(const DroppedPair& pair) {
     return static_cast<float>(cpu::weight_factor(other, cell_of_pair(pair)));
 }
 
+float factor_of_cut_seed(const DroppedPair& pair) {
+    attest_problem other = pair.row.call.problem;
+    other.dropout_seed = static_cast<std::uint32_t>(other.dropout_seed);
+    return static_cast<float>(cpu::weight_factor(other, cell_of_pair(pair)));
+}
+
 float factor_turned_over(const DroppedPair& pair) {
     const WeightCell at = cell_of_pair(pair);
     return static_cast<float>(
@@ -86,6 +92,9 @@ std::vector<PlantedBug> of_backward() {
         {dropout_bug("M300", backward_pass, "backward draws the mask of the next seed",
                      {"dropout.gradients"}, "dropout", "dropout_next_seed"),
          BackSteps{.factor = factor_of_another_seed}},
+        {dropout_bug("M495", backward_pass, "backward cuts the seed to 32 bits",
+                     {"dropout.gradients"}, "a seed of more than 32 bits"),
+         BackSteps{.factor = factor_of_cut_seed}},
         {dropout_bug("M305", backward_pass, "backward takes the mask of the group's first head",
                      {"dropout.gradients"}, "grouped heads", "dropout_first_of_group"),
          BackSteps{.factor = factor_of_first_head}},

@@ -17,14 +17,22 @@ namespace {
 
 constexpr const char* coarse_id = "backward_step_";
 
+/// The format that sums are held in, of one problem.
+using SumFormat = std::function<std::optional<Precision>(const Problem&)>;
+
+struct CoarseStep {
+    BackwardDeviation deviation;
+    SumFormat sums{};  ///< empty: it is of weights
+};
+
 /// Of one kind, the finer first.
-using Kind = std::vector<BackwardDeviation>;
+using Kind = std::vector<CoarseStep>;
 
 /// An exponential that is off by 2^-bits of itself.
 Kind coarse_exponentials() {
     Kind kind;
     for (const int bits : {18, 15, 12, 9, 7})
-        kind.push_back(exchanged_step(
+        kind.push_back({exchanged_step(
             fmt::format("{}exp_{}", coarse_id, bits),
             fmt::format("errors of the size of weights that are off by 2^-{} of themselves, as of "
                         "a coarse exponential",
@@ -33,20 +41,12 @@ Kind coarse_exponentials() {
                 s.probability = [bits](const ModelPair& pair) {
                     return rounded(plain_probability(pair), std::ldexp(1.0, -bits), 0);
                 };
-            }));
+            })});
     return kind;
 }
 
-/// The format that sums are held in, of one problem.
-using SumFormat = std::function<std::optional<Precision>(const Problem&)>;
-
-struct NarrowSums {
-    BackwardDeviation step;
-    SumFormat format_of;
-};
-
-std::vector<NarrowSums> narrow_sums() {
-    std::vector<NarrowSums> kind;
+Kind narrow_sums() {
+    Kind kind;
     const auto add = [&kind](const std::string& id, const std::string& words, SumFormat format_of) {
         const auto change = [format_of](const BackwardCall& call, ModelSteps& s) {
             const std::optional<Precision> format = format_of(call.problem());
@@ -88,12 +88,12 @@ std::int64_t nearer_than_sums(const BackwardEvidence& e, Role role, Precision su
 
 /// Right calls that sums in this format would not have got right: a loss is as small as any
 /// rounding where weights are.
-bool refuted_by_right(const NarrowSums& s, const std::vector<BackwardEvidence>& right,
+bool refuted_by_right(const CoarseStep& step, const std::vector<BackwardEvidence>& right,
                       const std::vector<Role>& roles) {
     std::int64_t nearer = 0;
     for (const BackwardEvidence& e : right) {
-        const auto format = s.format_of(e.asked.problem);
-        const auto own = format ? predict(s.step, e) : std::nullopt;
+        const auto format = step.sums ? step.sums(e.asked.problem) : std::nullopt;
+        const auto own = format ? predict(step.deviation, e) : std::nullopt;
         if (!own) continue;
         for (const Role role : roles)
             if (e.observed.has(role)) nearer += nearer_than_sums(e, role, *format, (*own)[role]);
@@ -122,11 +122,11 @@ void count_allowed(Allowed& found, const BackwardEvidence& e, Role role,
     }
 }
 
-Allowed allowed(const BackwardDeviation& step, const std::vector<BackwardEvidence>& wrong,
+Allowed allowed(const CoarseStep& step, const std::vector<BackwardEvidence>& wrong,
                 const std::vector<Role>& roles) {
     Allowed found;
     for (const BackwardEvidence& e : wrong) {
-        const auto own = predict(step, e);
+        const auto own = predict(step.deviation, e);
         if (!own) continue;
         for (const Role role : roles)
             if (found.all && e.observed.has(role)) count_allowed(found, e, role, (*own)[role]);
@@ -146,20 +146,18 @@ bool weights_are_right(const std::vector<BackwardEvidence>& wrong, const std::ve
 
 std::vector<Explanation> backward_coarser_steps(const AllBackwardEvidence& evidence,
                                                 const std::vector<Role>& roles) {
-    Kind sums;
-    for (NarrowSums& one : narrow_sums())
-        if (!refuted_by_right(one, evidence.right, roles)) sums.push_back(std::move(one.step));
-    std::vector<Kind> kinds{std::move(sums)};
+    std::vector<Explanation> all;
+    std::vector<Kind> kinds{narrow_sums()};
     if (!weights_are_right(evidence.wrong, roles))
         kinds.insert(kinds.begin(), coarse_exponentials());
-    std::vector<Explanation> all;
     for (const Kind& kind : kinds)
-        for (const BackwardDeviation& step : kind) {
+        for (const CoarseStep& step : kind) {
             const Allowed found = allowed(step, evidence.wrong, roles);
             if (!found.all) continue;
             if (found.telling < telling_elements_min) break;  // a coarser one tells less
+            if (refuted_by_right(step, evidence.right, roles)) continue;
             // The coarser ones after it: other counterexamples of the same defect may need them.
-            Explanation e{step.id, step.says, {}, {}, found.of, found.of};
+            Explanation e{step.deviation.id, step.deviation.says, {}, {}, found.of, found.of};
             e.general = true;
             all.push_back(std::move(e));
         }
@@ -169,10 +167,10 @@ std::vector<Explanation> backward_coarser_steps(const AllBackwardEvidence& evide
 std::vector<std::string> fitting_backward_steps(const AllBackwardEvidence& evidence,
                                                 const std::vector<Role>& roles) {
     std::vector<std::string> ids;
-    for (const NarrowSums& one : narrow_sums())
-        if (allowed(one.step, evidence.wrong, roles).all &&
-            !refuted_by_right(one, evidence.right, roles))
-            ids.push_back(one.step.id);
+    for (const CoarseStep& step : narrow_sums())
+        if (allowed(step, evidence.wrong, roles).all &&
+            !refuted_by_right(step, evidence.right, roles))
+            ids.push_back(step.deviation.id);
     return ids;
 }
 

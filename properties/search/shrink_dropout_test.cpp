@@ -47,6 +47,13 @@ TEST(Shrinker, HalfOfTheWeightsAreDropped) {
                   "b1 hq1 hkv1 tq1 tk2 d1 dropout 0.5 seed 1 f32 q zeros k zeros v ones"});
 }
 
+TEST(Shrinker, ASeedOfMoreThan32BitsIsTheFirstOne) {
+    EXPECT_EQ(
+        smallest_of([](const Problem& p) { return p.dropout.seed >> 32 != 0; }),
+        std::set<std::string>{"b1 hq1 hkv1 tq1 tk1 d1 dropout 0.5 seed 4294967296 f32 q zeros "
+                              "k zeros v ones"});
+}
+
 TEST(Shrinker, AQuarterWhereAHalfShowsNothing) {  // 1/p is 1/(1-p)
     EXPECT_EQ(
         smallest_of([](const Problem& p) { return p.dropout.p != 0 && p.dropout.p != 0.5; }),

@@ -118,7 +118,8 @@ void add_dropout(Edits& edits, const Problem& p) {
                          [to](Problem& x) { x.dropout = to; }});
     };
     for (const double rate : {0.5, 0.25, now.p}) {
-        for (std::uint64_t seed = 0; seed < plain_dropout_seeds; ++seed) add(rate, seed);
+        for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{1} << 32})
+            for (std::uint64_t n = 0; n < plain_dropout_seeds; ++n) add(rate, first + n);
         add(rate, now.seed);
     }
 }

@@ -173,7 +173,7 @@ bool affordable(const Values& values, const Case& at, Share share) {
 
 std::int64_t dropout_weight(const Dropout& dropout) {
     if (dropout.p == 0) return 0;
-    constexpr std::int64_t seeds_apart = std::int64_t{1} << 32;
+    constexpr std::int64_t seeds_apart = std::int64_t{1} << 61;
     const std::int64_t rate = dropout.p == 0.5 ? 0 : dropout.p == 0.25 ? 1 : 2;
     return rate * seeds_apart +
            static_cast<std::int64_t>(std::min<std::uint64_t>(dropout.seed, seeds_apart - 1));
