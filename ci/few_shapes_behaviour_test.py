@@ -26,6 +26,8 @@ b1 hq1 hkv1 tq4 tk8 d4 mask bool f32
 b1 hq1 hkv1 tq4 tk8 d4 mask additive softcap 4 f32
 b1 hq2 hkv1 tq8 tk8 d4 alibi f32
 b1 hq2 hkv1 tq8 tk8 d4 causal rope half f32
+b2 hq1 hkv1 tq6 tk6 d4 alibi lens_q 3,6 lens_kv 3,6 f32
+b3 hq2 hkv1 tq6 tk6 d4 causal rope half lens_q 3,6,0 lens_kv 3,6,0 f32 grad
 b1 hq1 hkv1 tq2 tk8 d4 causal cache 6 f32
 b1 hq1 hkv1 tq1 tk40 d4 causal cache 39 page 16 f32
 b1 hq1 hkv1 tq1 tk40 d4 causal window 7 -1 cache 39 ring f32

@@ -58,9 +58,11 @@ inline GradientNumbers reference(const Specification& s) {
 }
 
 inline BackwardEvidence evidence_of(const Case& c, const AnswerOf& answer,
-                                    const Numerics& numerics = {}) {
+                                    const Numerics& numerics = {},
+                                    const std::function<void(TensorSet&)>& edit = {}) {
     BackwardEvidence e;
     e.asked = {c.problem, {}, numerics, law::with_drawn_keep(c.problem, make_inputs(c))};
+    if (edit) edit(e.asked.inputs);
     if (c.problem.dropout.p > 0) {
         e.next_keep = law::drawn_keep(law::reseeded(c.problem, 1));
         Problem square = c.problem;

@@ -195,5 +195,28 @@ TEST(DiagnoseBackward, SumsInACoarserFormatAreRefutedByRightCalls) {
     EXPECT_FALSE(lost.known) << lost.id;
 }
 
+// Whatever mask backward goes by, exp(S + infinity) is NaN in a row that forward saw no key of.
+TEST(DiagnoseBackward, NaNWhereForwardSawNoKeyTellsOfNoOtherMask) {
+    constexpr const char* hidden[] = {"b1 hq1 hkv1 tq1 tk1 d1 mask additive f32 grad",
+                                      "b1 hq1 hkv1 tq2 tk1 d4 mask additive f32 grad"};
+    AllBackwardEvidence all;
+    for (const char* line : hidden) {
+        const auto nan = changed([](const Specification&, GradientNumbers& v) {
+            for (auto& [role, numbers] : v) std::ranges::fill(numbers, std::nan(""));
+        });
+        BackwardEvidence e = evidence_of(parse_case(line), nan, {}, [](TensorSet& inputs) {
+            Tensor& mask = inputs[Role::mask];
+            for (std::int64_t n = 0; n < mask.size(); ++n) mask.set(n, -infinite);
+        });
+        e.unwritten = false;
+        all.add(std::move(e));
+    }
+    all.add(evidence_of(parse_case("b1 hq2 hkv2 tq4 tk6 d4 causal f32 grad"), reference));
+    const Diagnosis found = explain_backward(all);
+    EXPECT_EQ(found.id, "empty_rows_recomputed");
+    for (const Explanation& other : found.also)
+        EXPECT_FALSE(other.id.starts_with("backward_")) << other.says;
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

@@ -95,19 +95,6 @@ std::uint64_t widen_bits(std::uint64_t narrow) noexcept {
     return sign | static_cast<std::uint64_t>(exponent + 1023) << 52 | fraction << (53 - p);
 }
 
-/// The same as a double, which the numbers that can neither overflow nor be subnormal stay.
-template <int p, int exponent_min>
-[[gnu::noinline]] double round_wide(double value) noexcept {
-    const auto wide = std::bit_cast<std::uint64_t>(value);
-    const int exponent = static_cast<int>((wide >> 52) & 0x7ff) - 1023;
-    if (exponent < exponent_min || exponent >= 1 - exponent_min)
-        return std::bit_cast<double>(
-            widen_bits<p, exponent_min>(round_bits<p, exponent_min>(wide)));
-    constexpr std::uint64_t half = std::uint64_t{1} << (52 - p);
-    const std::uint64_t odd = (wide >> (53 - p)) & 1;
-    return std::bit_cast<double>((wide + half - 1 + odd) & ~(2 * half - 1));
-}
-
 }  // namespace
 
 FormatTraits traits(Precision precision) noexcept {
@@ -145,17 +132,10 @@ ElementType element_type(Precision precision) noexcept {
 }
 
 double round_to(double value, Precision precision) noexcept {
-    switch (precision) {
-        case Precision::f64:
-            return value;
-        case Precision::f32:  // what encode() says, the machine says faster
-            return static_cast<double>(static_cast<float>(value));
-        case Precision::f16:
-            return round_wide<11, -14>(value);
-        case Precision::bf16:
-            return round_wide<8, -126>(value);
-    }
-    return value;
+    if (precision == Precision::f64) return value;
+    // What encode() says, the machine says faster.
+    if (precision == Precision::f32) return static_cast<double>(static_cast<float>(value));
+    return decode(encode(value, precision), precision);
 }
 
 // encode and decode are never inlined: g++ 12 drops a truncation of bits where two inlined rounding
