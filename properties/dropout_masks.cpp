@@ -58,12 +58,19 @@ std::optional<Judgement> each_mask(const Trial& trial, Visit visit) {
     return std::nullopt;
 }
 
+KeptCount dropped_weights(const Problem& p) {
+    return {"visible weights are dropped", p.dropout.p};
+}
+
+void count_dropped(const KeptMask& mask, KeptCount& dropped) {
+    for (std::int64_t at = 0; at < mask.keep.size(); ++at)
+        if (mask.sees(at)) dropped.add(!mask.kept(at));
+}
+
 Judgement check_rate(const Trial& trial) {
-    KeptCount dropped{"visible weights are dropped", trial.problem().dropout.p};
-    const auto lie = each_mask(trial, [&](const KeptMask& mask, std::uint64_t) {
-        for (std::int64_t at = 0; at < mask.keep.size(); ++at)
-            if (mask.sees(at)) dropped.add(!mask.kept(at));
-    });
+    KeptCount dropped = dropped_weights(trial.problem());
+    const auto lie = each_mask(
+        trial, [&](const KeptMask& mask, std::uint64_t) { count_dropped(mask, dropped); });
     return lie ? *lie : judge_counts({dropped});
 }
 
@@ -110,7 +117,7 @@ std::vector<DistantPairs> pairs_of(const Problem& p, double chance) {
         all.push_back({shift, exchanged, {"weights of " + which + " are alike", chance}});
     };
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        std::set<std::int64_t> distances{1, 2, 4, 8, 16, 32, 64};
+        std::set<std::int64_t> distances{1, 2, 4, 8, 16, 32, 64, 128, 256};
         if (axis == 1) distances = {1, p.heads_kv, group_size(p)};
         for (const std::int64_t distance : distances) {
             Shape shift{};
@@ -129,13 +136,15 @@ std::vector<DistantPairs> pairs_of(const Problem& p, double chance) {
 Judgement check_independent(const Trial& trial) {
     const double p = trial.problem().dropout.p, chance = p * p + (1 - p) * (1 - p);
     std::vector<DistantPairs> pairs = pairs_of(trial.problem(), chance);
-    std::vector<KeptCount> counts;
+    // Of another rate, other shares are alike: that is told first.
+    std::vector<KeptCount> counts{dropped_weights(trial.problem())};
     for (const std::uint64_t step : seed_steps)
         counts.push_back({fmt::format("weights of seeds {} apart are alike", step), chance});
     Tensor before;
     const auto lie = each_mask(trial, [&](const KeptMask& mask, std::uint64_t number) {
+        count_dropped(mask, counts.front());
         for (DistantPairs& one : pairs) one.add(mask);
-        KeptCount& seeds = counts[number / 2 % seed_steps.size()];
+        KeptCount& seeds = counts[1 + number / 2 % seed_steps.size()];
         for (std::int64_t at = 0; number % 2 == 1 && at < mask.keep.size(); ++at)
             if (mask.sees(at)) seeds.add(mask.keep.bits(at) == before.bits(at));
         before = mask.keep;
@@ -250,7 +259,7 @@ std::vector<Property> dropout_masks() {
                  "probability 1e-9.",
                  always<check_independent>,
                  {one_mask_for_all_heads(), one_mask_for_all_seeds(), one_mask_for_all_sequences(),
-                  one_mask_for_all_rows()}),
+                  one_mask_for_all_rows(), one_mask_for_128_keys()}),
         of_masks("dropout.mean", "On average over seeds dropout changes no row sum.",
                  "kept weights make up for dropped ones",
                  "E[M/(1-p)] = 1. With values of one, and equal scores, a row's output is within "

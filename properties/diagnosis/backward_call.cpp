@@ -198,9 +198,12 @@ void BackwardCall::fill_scores(const Specification& shown) {
                 const double m = call.mask_at(b, h, i, j);
                 return p.mask.tensor.kind == MaskKind::boolean ? m == 0 : m == -infinite;
             });
+        for (std::int64_t j = range.first; row.is_query && j < range.last; ++j)
+            scores_[at * all.size() + static_cast<std::size_t>(j)].masked = true;
         for (const std::int64_t j : visible) {
             BackwardScore& s = scores_[at * all.size() + static_cast<std::size_t>(j)];
             s.visible = true;
+            s.masked = false;
             const double x = call.scale * s.dot;
             row.max = std::max(row.max, std::abs(x));
         }

@@ -20,6 +20,7 @@ struct BackwardScore {
     Near dp;                              ///< dO . v
     bool visible = false;
     bool inside = false;  ///< a key of the row's own sequence or document, hidden or not
+    bool masked = false;  ///< hidden by the mask tensor alone
     double kept = 1;      ///< what dropout multiplies the weight by
 };
 

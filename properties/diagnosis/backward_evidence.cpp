@@ -33,8 +33,24 @@ std::string said_of(Role role) {
             return "the bias gradient";
         case Role::d_slopes:
             return "the slopes' gradient";
-        default:
+        case Role::d_sinks:
             return "the sinks' gradient";
+        case Role::q:
+            return "Q";
+        case Role::k:
+            return "K";
+        case Role::v:
+            return "V";
+        case Role::o:
+            return "O";
+        case Role::d_o:
+            return "dO";
+        case Role::lse:
+            return "the LSE";
+        case Role::d_lse:
+            return "dLSE";
+        default:
+            return "the mask";
     }
 }
 
@@ -178,12 +194,10 @@ Case differentiated(Case c) {
 
 }  // namespace
 
-bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& e) {
-    Specification plain = e.asked;
-    Problem& p = plain.problem;
-    if (!features_of(p).has(Feature::layout)) return false;
-    p.layout_q = p.layout_k = p.layout_v = p.layout_o = {};
-    const auto again = asked_again(kernel, std::move(plain), e.observed);
+bool right_laid_out(search::Kernel& kernel, const BackwardEvidence& e, const Layouts& layouts) {
+    Specification asked = e.asked;
+    for (std::size_t n = 0; n < layouts.size(); ++n) asked.problem.*layout_fields[n] = layouts[n];
+    const auto again = asked_again(kernel, std::move(asked), e.observed);
     return again && again->wrong.empty();
 }
 

@@ -2,6 +2,8 @@
 // What a kernel's backward answered, call by call, where its forward was right: what it should have
 // answered, and in which gradients it was wrong.
 
+#include <array>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,11 +46,17 @@ void add_neighbours(AllBackwardEvidence& evidence, search::Kernel& kernel, const
 /// One case, forward and backward; none where it has no answer, or where forward was wrong.
 std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, const Case& tried);
 
-/// dQ, dK, ..., as people write them.
+/// dQ, the LSE, K, ..., as people write them.
 std::string text_of(const std::vector<Role>& roles);
 
-/// The same numbers in contiguous tensors are answered rightly, and these are not contiguous.
-bool right_without_layouts(search::Kernel& kernel, const BackwardEvidence& evidence);
+/// The layouts that a problem has.
+inline constexpr Layout Problem::*layout_fields[] = {&Problem::layout_q, &Problem::layout_k,
+                                                     &Problem::layout_v, &Problem::layout_o};
+using Layouts = std::array<Layout, std::size(layout_fields)>;
+
+/// The same numbers in tensors laid out so are answered rightly.
+bool right_laid_out(search::Kernel& kernel, const BackwardEvidence& evidence,
+                    const Layouts& layouts);
 
 /// What is claimed of an element, and the answer is outside of it.
 bool outside(double observed, const bound::ExpectedElement& expected, Precision format) noexcept;

@@ -186,29 +186,25 @@ private:
         const double queries = static_cast<double>(p_.len_q * call_.call.group),
                      keys = static_cast<double>(p_.len_kv),
                      rows = static_cast<double>(p_.batch * p_.heads_q * p_.len_q);
-        const auto absolute = [&](double n) { return 2 * m.oma * (n + 1) + m.omo; };
         const double scale = call_.call.scale;
-        const auto relative = [&](double n) { return call_.of_sum(n) + s_.sum_unit * n; };
+        const auto sums = [&](const Totals& totals, double terms, double factor, Joining how) {
+            const double absolute = 2 * m.oma * (terms + 1) + m.omo;
+            return totals.take(call_.of_sum(terms), absolute, factor, how, s_.sum_unit);
+        };
+        const double of_group =
+            s_.groups == Joining::mean ? 1.0 / static_cast<double>(call_.call.group) : 1;
         Predicted out;
-        out[Role::d_q] = d_q_.take(relative(keys), absolute(keys), scale, Joining::sum);
-        out[Role::d_k] = d_k_.take(relative(queries), absolute(queries), scale, Joining::sum);
-        out[Role::d_v] =
-            d_v_.take(relative(queries), absolute(queries),
-                      s_.groups == Joining::mean ? 1.0 / static_cast<double>(call_.call.group) : 1,
-                      Joining::sum);
-        if (s_.groups == Joining::mean)
-            for (Near& x : out[Role::d_k]) x = (1.0 / static_cast<double>(call_.call.group)) * x;
+        out[Role::d_q] = sums(d_q_, keys, scale, Joining::sum);
+        out[Role::d_k] = sums(d_k_, queries, of_group * scale, Joining::sum);
+        out[Role::d_v] = sums(d_v_, queries, of_group, Joining::sum);
         if (p_.rope.style != RopeStyle::none) turn_back(call_, s_, out);
-        if (has_mask_) {
-            const double terms = p_.mask.tensor.shared_keys ? rows * keys : rows;
-            out[Role::d_mask] = d_mask_.take(call_.of_sum(terms), absolute(terms), 1, s_.mask);
-        }
-        if (p_.sink)
-            out[Role::d_sinks] = d_sinks_.take(call_.of_sum(rows), absolute(rows), 1, s_.sinks);
+        if (has_mask_)
+            out[Role::d_mask] =
+                sums(d_mask_, p_.mask.tensor.shared_keys ? rows * keys : rows, 1, s_.mask);
+        if (p_.sink) out[Role::d_sinks] = sums(d_sinks_, rows, 1, s_.sinks);
         if (p_.alibi) {
             const double pairs = static_cast<double>(p_.batch * p_.len_q * p_.len_kv);
-            out[Role::d_slopes] =
-                d_slopes_.take(call_.of_sum(pairs), absolute(pairs), 1, s_.slopes);
+            out[Role::d_slopes] = sums(d_slopes_, pairs, 1, s_.slopes);
         }
         if (s_.afterwards) s_.afterwards(call_, out);
         return out;

@@ -80,8 +80,7 @@ struct ModelSteps {
     /// by itself where it is empty.
     std::function<std::int64_t(const ModelRow&)> mask_owner{};
     Joining groups = Joining::sum, mask = Joining::sum, sinks = Joining::sum, slopes = Joining::sum;
-    double sum_unit =
-        0;  ///< of the format that dQ, dK and dV are summed in, beside the declared one
+    double sum_unit = 0;  ///< of the format that gradients are summed in, beside the declared one
     static constexpr std::int64_t all_rows = -1;
     /// Rows up to the next multiple of it, or all of them, are rows like any other.
     std::int64_t past_lengths = 0;

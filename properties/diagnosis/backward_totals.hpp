@@ -29,14 +29,17 @@ public:
         size_[at] += most(term);
         ++count_[at];
     }
-    /// The sums, each with `relative` of its size and `absolute` of error, times `factor`.
-    std::vector<Near> take(double relative, double absolute, double factor, Joining how) const {
+    /// The sums, each with `relative` of its size and `absolute` of error and `unit` of its size a
+    /// term, times `factor`.
+    std::vector<Near> take(double relative, double absolute, double factor, Joining how,
+                           double unit) const {
         std::vector<Near> out(sum_.size());
         for (std::size_t at = 0; at < sum_.size(); ++at) {
             if (count_[at] == 0) continue;
             Near x = sum_[at];
-            x.error += relative * size_[at] + absolute;
-            if (how == Joining::mean) factor = 1.0 / static_cast<double>(count_[at]);
+            const auto terms = static_cast<double>(count_[at]);
+            x.error += (relative + unit * terms) * size_[at] + absolute;
+            if (how == Joining::mean) factor = 1 / terms;
             out[at] = factor * x;
         }
         return out;

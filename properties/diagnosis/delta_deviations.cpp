@@ -200,6 +200,26 @@ void add_dp(std::vector<BackwardDeviation>& list) {
             [kept](const BackwardCall& call) { return std::min(kept, call.call.dim_v); }));
 }
 
+/// The scale comes in before delta is taken off, and nowhere else. A bias gradient may be right.
+void add_scaled_product(std::vector<BackwardDeviation>& list) {
+    const auto scaled = [](const ModelPair& pair) {
+        return plain_ds(pair, 1 / pair.row.call.call.scale * pair.row.delta);
+    };
+    const char* id = "ds_scaled_product";
+    const char* says = "dS = P (scale dP - delta), scaled no further";
+    list.push_back(exchanged_step(id, says, [scaled](const BackwardCall&, ModelSteps& s) {
+        s.stored = [scaled](const ModelPair& pair, Near) {
+            return rounded(scaled(pair) * plain_slope(pair), 2 * pair.row.call.model.ua, 0);
+        };
+    }));
+    list.push_back(exchanged_step(id, says, [scaled](const BackwardCall&, ModelSteps& s) {
+        s.ds = scaled;
+        s.mask_term = [](const ModelPair& pair, Near term) {
+            return pair.row.call.call.scale * term;
+        };
+    }));
+}
+
 }  // namespace
 
 std::vector<BackwardDeviation> delta_deviations() {
@@ -225,6 +245,7 @@ std::vector<BackwardDeviation> delta_deviations() {
             const Near slope = rounded(Near{1, 0} - pair.p, pair.row.call.model.ua, 0);
             return rounded(slope * plain_ds(pair, pair.row.delta), pair.row.call.model.ua, 0);
         }));
+    add_scaled_product(list);
     for (const RoundsTo narrow : narrow_or_own) {
         list.push_back(ds("ds_" + id_of(narrow), "dS rounded to " + words_of(narrow),
                           [narrow](const ModelPair& pair) {

@@ -6,6 +6,7 @@
 #include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/backward_coarser_step.hpp"
 #include "properties/diagnosis/backward_some_rows.hpp"
+#include "properties/diagnosis/backward_strides.hpp"
 #include "properties/diagnosis/scope.hpp"
 #include "properties/diagnosis/unwritten_gradients.hpp"
 #include "properties/law/gradient_run.hpp"
@@ -116,22 +117,6 @@ Explanation explanation_of(const BackwardScoring& s, const AllBackwardEvidence& 
     if (found.refuted) limit(found, scope_of(wrong, refuting));
     found.in_forward = s.deviation->in_forward;
     return found;
-}
-
-/// An experiment, where no deviation explains: whose strides are taken shows in no number.
-std::optional<Explanation> strides_ignored(search::Kernel& kernel,
-                                           const std::vector<BackwardEvidence>& wrong) {
-    Explanation d;
-    d.id = "strides_ignored";
-    d.says = "right gradients of contiguous tensors alone: strides are ignored, or are another's";
-    d.in_forward = "strides_ignored";
-    for (const BackwardEvidence& e : wrong) {
-        if (!right_without_layouts(kernel, e)) return std::nullopt;
-        for (const Role role : gradient_roles)
-            if (e.observed.has(role)) d.of += e.observed[role].size();
-    }
-    d.agree = d.of;
-    return d;
 }
 
 void plain_beyond(const BackwardCall& own, ModelSteps& steps) {
@@ -289,7 +274,7 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
         if (contradicted(found, evidence)) found = explain_backward(evidence);
     }
     if (!found.known)
-        if (const auto strides = strides_ignored(kernel, evidence.wrong)) {
+        if (const auto strides = gradient_strides_ignored(kernel, evidence.wrong)) {
             static_cast<Explanation&>(found) = *strides;
             found.known = true;
         }

@@ -162,13 +162,25 @@ void add_masks(std::vector<BackwardDeviation>& list) {
                         [](const Problem&, Shape& at) { at[0] = 0; }));
     list.push_back(mask("dropout_first_row", "the dropout mask of the first query",
                         [](const Problem&, Shape& at) { at[2] = 0; }));
-    for (const std::int64_t tile : {16, 32, 64, 128}) {
-        const std::string n = std::to_string(tile);
-        list.push_back(mask("dropout_key_in_tile_" + n, "the dropout mask of key j mod " + n,
-                            [tile](const Problem&, Shape& at) { at[3] %= tile; }));
-        list.push_back(mask("dropout_query_in_tile_" + n, "the dropout mask of query i mod " + n,
-                            [tile](const Problem&, Shape& at) { at[2] %= tile; }));
-    }
+    // Counted over the axis, and in each document.
+    for (const std::int64_t tile : {16, 32, 64, 128})
+        for (const bool packed : {false, true}) {
+            const std::string n = std::to_string(tile);
+            list.push_back(mask("dropout_key_in_tile_" + n, "the dropout mask of key j mod " + n,
+                                [=](const Problem& p, Shape& at) {
+                                    const KeyExtent own = segment_of(p, at[0], at[2]).keys;
+                                    if (at[3] < own.begin || at[3] >= own.end) return;
+                                    const std::int64_t first = packed ? own.begin : 0;
+                                    at[3] = first + (at[3] - first) % tile;
+                                }));
+            list.push_back(mask("dropout_query_in_tile_" + n,
+                                "the dropout mask of query i mod " + n,
+                                [=](const Problem& p, Shape& at) {
+                                    const std::int64_t first =
+                                        packed ? segment_of(p, at[0], at[2]).queries.begin : 0;
+                                    at[2] = first + (at[2] - first) % tile;
+                                }));
+        }
     const auto in_document = [&list](const char* id, const char* says, bool query, bool key) {
         list.push_back(mask(id, says, [query, key](const Problem& p, Shape& at) {
             const SegmentExtent own = segment_of(p, at[0], at[2]);

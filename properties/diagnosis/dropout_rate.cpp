@@ -17,12 +17,18 @@ namespace attest::diagnosis {
 
 namespace {
 
+constexpr const char *in_bytes = "dropout_rate_8_bits",
+                     *says_in_bytes = "rates of dropout in steps of 1/256",
+                     *for_bytes = "any rate; by design? declare numerics: dropout_levels 256";
+
 constexpr OtherRate rates[] = {
     {"dropout_keeps_p", "1-p of the weights dropped, p kept", [](double p) { return 1 - p; }},
-    {"dropout_rate_8_bits", "a rate of dropout cut off to 8 bits",
-     [](double p) { return std::floor(p * 256) / 256; }},
-    {"dropout_rate_8_bits_nearest", "a rate of dropout rounded to 8 bits",
-     [](double p) { return std::round(p * 256) / 256; }},
+    {in_bytes, says_in_bytes, [](double p) { return std::floor(p * 256) / 256; }, for_bytes},
+    {in_bytes, says_in_bytes, [](double p) { return std::round(p * 256) / 256; }, for_bytes},
+    {in_bytes, says_in_bytes, [](double p) { return std::ceil(p * 256) / 256; }, for_bytes},
+    // A byte is drawn, and kept up to 255 (1-p).
+    {in_bytes, says_in_bytes, [](double p) { return 1 - (std::floor((1 - p) * 255) + 1) / 256; },
+     for_bytes},
     {"dropout_nothing", "no weight dropped", [](double) { return 0.0; }},
     {"dropout_everything", "every weight dropped", [](double) { return 1.0; }},
     {"dropout_twice", "weights dropped twice over: 1-(1-p)^2 of them",
@@ -95,7 +101,7 @@ std::optional<Explanation> dropout_at_another_rate(const std::vector<DroppedCoun
         for (const DroppedCount& c : counts) sum = std::max(sum, surprise(c, rate.of(c.rate)));
         if (!(sum <= agreeing()) || !(sum < least)) continue;
         least = sum;
-        found = Explanation{rate.id, rate.says, {}};
+        found = Explanation{rate.id, rate.says, rate.declared};
     }
     if (!found) return found;
     std::int64_t weights = 0;

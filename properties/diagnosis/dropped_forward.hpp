@@ -28,6 +28,7 @@ Diagnosis explain_dropped(const AllEvidence& evidence);
 struct OtherRate {
     const char *id, *says;
     double (*of)(double asked);
+    const char* declared = "";  ///< as of an Explanation
 };
 std::span<const OtherRate> other_rates();
 

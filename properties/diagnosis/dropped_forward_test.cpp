@@ -95,7 +95,8 @@ DroppedCount counted(double rate, double share) {
 TEST(DroppedForward, EveryOtherRateIsNamed) {
     for (const OtherRate& rate : other_rates()) {
         std::vector<DroppedCount> counts;
-        for (const double p : {0.0065, 0.3, 0.25, 0.127}) counts.push_back(counted(p, rate.of(p)));
+        for (const double p : {0.0055, 0.3, 0.25, 0.127, 0.9})
+            counts.push_back(counted(p, rate.of(p)));
         const auto found = dropout_at_another_rate(counts);
         ASSERT_TRUE(found) << rate.id;
         EXPECT_EQ(found->id, rate.id);

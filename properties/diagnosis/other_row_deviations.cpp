@@ -91,6 +91,15 @@ void add_rows(std::vector<OtherRow>& list) {
                      const bool other = edge % tile == 0 && i >= 0 && i < queries_of(row);
                      return other ? row_at(row, row.h, i) : row.facts;
                  }});
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        list.push_back(
+            {fmt::format("moved_tile_{}", tile),
+             fmt::format("the rows from Tq - {0} on in a last tile of less than {0}", tile),
+             [tile](const ModelRow& row) -> const RowNumbers& {
+                 const std::int64_t n = queries_of(row), own = n % tile;
+                 const bool moved = n > tile && row.i < n && row.i >= n - own;
+                 return moved ? row_at(row, row.h, row.i + own - tile) : row.facts;
+             }});
     list.push_back(
         {"of_pair", "the other row of each two", [](const ModelRow& row) -> const RowNumbers& {
              const std::int64_t i = row.i ^ 1;
@@ -149,6 +158,12 @@ std::vector<OtherRow> other_rows() {
     return list;
 }
 
+/// Whether a kernel takes a row for one without keys where the LSE that it read says so is not
+/// known.
+Near plain_unless_empty(const ModelPair& pair) {
+    return pair.row.lse.value == -infinite ? Near{0, infinite} : plain_probability(pair);
+}
+
 }  // namespace
 
 std::vector<BackwardDeviation> other_row_deviations() {
@@ -161,6 +176,7 @@ std::vector<BackwardDeviation> other_row_deviations() {
         };
         const auto lse = [of = other.of](const BackwardCall&, ModelSteps& s) {
             s.lse = [of](const ModelRow& row) { return of(row).lse; };
+            s.probability = plain_unless_empty;
         };
         const auto delta = [of = other.of](const BackwardCall&, ModelSteps& s) {
             s.delta = [of](const ModelRow& row) { return of(row).delta; };

@@ -1,6 +1,8 @@
 // Right numbers in wrong places: tensors exchanged, strides of another tensor, one sequence's or
 // head's gradients for all; and backward of another problem than forward.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "properties/diagnosis/backward_deviation.hpp"
@@ -141,10 +143,11 @@ void add_places(std::vector<BackwardDeviation>& list) {
 
 /// Sums that begin with what is left of those before: of one for all heads in turn, or of one each.
 struct KeptSums {
-    const char *id, *says;
+    std::string id, says;
     bool each_head = false;
     /// Whether they are 0 again before this head of this sequence or document.
     bool (*cleared)(std::size_t segment, std::int64_t head);
+    std::int64_t tile = 0;  ///< those of whole tiles are 0 again before every head
 };
 
 void keep_sums(const BackwardCall& call, Role role, const KeptSums& kept, Predicted& out) {
@@ -166,6 +169,8 @@ void keep_sums(const BackwardCall& call, Role role, const KeptSums& kept, Predic
         for (std::int64_t head = 0; head < s[1]; ++head) {
             auto& sum = sums[kept.each_head ? static_cast<std::size_t>(head) : 0];
             if (kept.cleared(segment, head)) std::ranges::fill(sum, Near{});
+            if (kept.tile > 0)
+                std::fill_n(sum.begin(), lens[segment] / kept.tile * kept.tile * s[3], Near{});
             const std::int64_t at = ((above + head) * s[2] + first) * s[3];
             const std::int64_t own_numbers = lens[segment] * s[3];
             for (std::int64_t n = 0; n < own_numbers; ++n) {
@@ -187,14 +192,20 @@ void add_kept_sums(std::vector<BackwardDeviation>& list) {
         "sequences";
     const char* heads =
         "gradients added to those of the head before: sums that are not cleared between heads";
-    for (const KeptSums& kept :
-         {KeptSums{"kept_sequences", sequences, true,
-                   [](std::size_t, std::int64_t) { return false; }},
-          KeptSums{"kept_sequences", sequences, false,
-                   [](std::size_t segment, std::int64_t head) { return segment == 0 || head > 0; }},
-          KeptSums{"kept_heads", heads, false,
-                   [](std::size_t, std::int64_t head) { return head == 0; }},
-          KeptSums{"kept_heads", heads, false, [](std::size_t, std::int64_t) { return false; }}})
+    const auto never = [](std::size_t, std::int64_t) { return false; };
+    const auto of_each = [](std::size_t, std::int64_t head) { return head == 0; };
+    std::vector<KeptSums> all{
+        {"kept_sequences", sequences, true, never},
+        {"kept_sequences", sequences, false,
+         [](std::size_t segment, std::int64_t head) { return segment == 0 || head > 0; }},
+        {"kept_heads", heads, false, of_each},
+        {"kept_heads", heads, false, never}};
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        for (const auto cleared : {+never, +of_each})
+            all.push_back({fmt::format("kept_heads_last_tile_{}", tile),
+                           fmt::format("{}, in a last tile of less than {}", heads, tile), false,
+                           cleared, tile});
+    for (const KeptSums& kept : all)
         list.push_back(moved(kept.id, kept.says, [kept](const BackwardCall& call, Predicted& out) {
             for (const Role role : plain_roles) keep_sums(call, role, kept, out);
         }));

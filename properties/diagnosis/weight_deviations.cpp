@@ -101,11 +101,22 @@ void add_hidden(std::vector<BackwardDeviation>& list) {
                                           return plain_probability(zero);
                                       };
                                   }));
-    list.push_back(exchanged_step(
-        "empty_rows_recomputed", "the weights of a row that sees no key: exp(S + infinity)",
-        [](const BackwardCall&, ModelSteps& s) {
+    const char* recomputed = "the weights of a row that sees no key: exp(S + infinity)";
+    list.push_back(
+        exchanged_step("empty_rows_recomputed", recomputed, [](const BackwardCall&, ModelSteps& s) {
             s.sees = [](const ModelRow& row, std::int64_t j, bool is) {
                 return is || (inside(row, j) && row.lse.value == -infinite);
+            };
+        }));
+    // Of keys that a mask tensor hides by an S of -infinity.
+    list.push_back(
+        exchanged_step("empty_rows_recomputed", recomputed, [](const BackwardCall&, ModelSteps& s) {
+            s.sees = [](const ModelRow& row, std::int64_t j, bool is) {
+                return is || (row.lse.value == -infinite &&
+                              row.call.score(row.b, row.h, row.i, j).masked);
+            };
+            s.probability = [](const ModelPair& pair) {
+                return pair.facts.masked ? Near{std::nan(""), 0} : plain_probability(pair);
             };
         }));
     list.push_back(exchanged_step(

@@ -27,7 +27,7 @@ CaseSpace limited(CaseSpace space) {
     space.kinds = {ValueKind::normal,  ValueKind::ties, ValueKind::small_int, ValueKind::logit50,
                    ValueKind::uniform, ValueKind::flat, ValueKind::ascending};
     space.scores_max = 4096;
-    space.len_max = 128;
+    space.len_max = 384;
     space.dim_max = 64;
     space.batch_max = 5;
     space.limited_because = "a mask is read off call by call";
@@ -60,13 +60,13 @@ void draw_again(Question& q, const Problem& by) {
     q.inputs.put(Role::dropout_keep, drawn_keep(by));
 }
 
-/// Every index of one axis has the mask of its first.
-PlantedDeviation one_mask(std::string id, std::size_t axis) {
-    return keeps(std::move(id), [axis](Question& q) {
+/// Every index of one axis has the mask of the one that is it mod `period`.
+PlantedDeviation one_mask(std::string id, std::size_t axis, std::int64_t period = 1) {
+    return keeps(std::move(id), [axis, period](Question& q) {
         Tensor& keep = q.inputs[Role::dropout_keep];
         for (std::int64_t at = 0; at < keep.size(); ++at) {
             Shape from = index_of(keep.shape(), at);
-            from[axis] = 0;
+            from[axis] %= period;
             keep.set_bits(at, keep.bits(keep.flat(from[0], from[1], from[2], from[3])));
         }
     });
@@ -118,6 +118,10 @@ PlantedDeviation one_mask_for_all_sequences() {
 
 PlantedDeviation one_mask_for_all_rows() {
     return one_mask("one_mask_for_all_rows", 2);
+}
+
+PlantedDeviation one_mask_for_128_keys() {
+    return one_mask("one_mask_for_128_keys", 3, 128);
 }
 
 PlantedDeviation one_mask_for_all_seeds() {

@@ -20,8 +20,9 @@ PlantedDeviation one_mask_for_all_heads();
 PlantedDeviation one_mask_for_all_seeds();
 PlantedDeviation one_mask_for_all_sequences();
 PlantedDeviation one_mask_for_all_rows();
-PlantedDeviation masks_by_the_call();     ///< the seed counts the calls of the process
-PlantedDeviation masks_by_the_queries();  ///< queries that are not all zero have another mask
+PlantedDeviation one_mask_for_128_keys();  ///< key j has that of key j mod 128
+PlantedDeviation masks_by_the_call();      ///< the seed counts the calls of the process
+PlantedDeviation masks_by_the_queries();   ///< queries that are not all zero have another mask
 PlantedDeviation backward_mask_of_another_seed();
 PlantedDeviation backward_mask_of_last_forward();
 PlantedDeviation backward_without_dropout();

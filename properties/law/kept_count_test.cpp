@@ -43,5 +43,25 @@ TEST(KeptCount, AccusesWhatChanceDoesNotGive) {
     EXPECT_EQ(judge_counts({count(0.5, 10, 5)}).statistic->false_positive_rate, kept_rate);
 }
 
+// What is listed first explains what follows from it.
+TEST(KeptCount, OfSeveralThatAreASurpriseTheFirstIsTold) {
+    const KeptCount right = count(0.5, 1000, 500), first = count(0.25, 1000, 400),
+                    worse = count(0.5, 1000, 1000);
+    EXPECT_EQ(judge_counts({right, first, worse}).violation->expected, first.chance);
+    EXPECT_EQ(judge_counts({right, worse, first}).violation->expected, worse.chance);
+}
+
+// What is observed is farther from what is expected than the bound beside it, and by no more than
+// one count where the next is no surprise.
+TEST(KeptCount, TheBoundIsWhereTheSurpriseBegins) {
+    std::int64_t hits = 0;
+    while (judge_counts({count(0x1p-10, 12000, hits)}).violated()) ++hits;
+    while (!judge_counts({count(0x1p-10, 12000, hits)}).violated()) ++hits;
+    const Judgement judged = judge_counts({count(0x1p-10, 12000, hits)});
+    const double apart = judged.violation->observed - judged.violation->expected;
+    EXPECT_GT(apart, judged.violation->bound);
+    EXPECT_LE(apart - 1.0 / 12000, judged.violation->bound);
+}
+
 }  // namespace
 }  // namespace attest::law
