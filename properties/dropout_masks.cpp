@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@
 #include "properties/law/dropout_mask.hpp"
 #include "properties/law/kept_count.hpp"
 #include "properties/law/reading.hpp"
+#include "reference/problem/inputs.hpp"
 
 namespace attest::law {
 
@@ -42,20 +44,25 @@ Problem with_seed(const Problem& p, std::uint64_t number) {
 /// Masks of one seed after another until there are cells enough; `visit` takes each with its
 /// number.
 template <typename Visit>
-std::optional<Judgement> each_mask(const Trial& trial, Visit visit) {
-    const Problem& p = trial.problem();
+std::optional<Judgement> each_mask(const Trial& trial, const Problem& p, const TensorSet& inputs,
+                                   Visit visit) {
     const double rare = std::min(p.dropout.p, 1 - p.dropout.p);
     const std::int64_t calls = rare < 0x1p-8 ? calls_most_of_rare : calls_most;
     const std::int64_t masks = std::max<std::int64_t>(2, calls / reading_calls(p));
     std::int64_t cells = 0;
     for (std::int64_t n = 0; n < masks && cells < cells_enough(p.dropout.p); ++n) {
         const auto number = static_cast<std::uint64_t>(n);
-        const KeptMask mask = read_mask(trial, with_seed(p, number), trial.inputs());
+        const KeptMask mask = read_mask(trial, with_seed(p, number), inputs);
         if (mask.contradiction) return mask.contradiction;
         visit(mask, number);
         cells += mask.cells;
     }
     return std::nullopt;
+}
+
+template <typename Visit>
+std::optional<Judgement> each_mask(const Trial& trial, Visit visit) {
+    return each_mask(trial, trial.problem(), trial.inputs(), visit);
 }
 
 KeptCount dropped_weights(const Problem& p) {
@@ -109,12 +116,12 @@ struct DistantPairs {
 
 // Distances at which real generators repeat themselves: neighbours, tiles, heads of one group; and
 // cells that one sum, one difference or one unordered pair of numbers stands for.
-std::vector<DistantPairs> pairs_of(const Problem& p, double chance) {
+std::vector<DistantPairs> pairs_of(const Problem& p, double chance, const std::string& among = "") {
     const char* names[] = {"sequences", "heads", "queries", "keys"};
     const Shape shape{p.batch, p.heads_q, p.len_q, p.len_kv};
     std::vector<DistantPairs> all;
     const auto add = [&](const Shape& shift, bool exchanged, const std::string& which) {
-        all.push_back({shift, exchanged, {"weights of " + which + " are alike", chance}});
+        all.push_back({shift, exchanged, {"weights of " + which + among + " are alike", chance}});
     };
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         std::set<std::int64_t> distances{1, 2, 4, 8, 16, 32, 64, 128, 256};
@@ -150,6 +157,17 @@ Judgement check_independent(const Trial& trial) {
         before = mask.keep;
     });
     if (lie) return *lie;
+    const auto taken = [&trial](const Problem& more) { return trial.supports(more); };
+    if (const std::optional<Problem> more = with_more_keys(trial.problem(), taken)) {
+        std::vector<DistantPairs> far =
+            pairs_of(*more, chance, fmt::format(" among {} keys", more->len_kv));
+        const auto other_lie = each_mask(trial, *more, make_inputs({*more, {}}),
+                                         [&](const KeptMask& mask, std::uint64_t) {
+                                             for (DistantPairs& one : far) one.add(mask);
+                                         });
+        if (other_lie) return *other_lie;
+        std::ranges::move(far, std::back_inserter(pairs));
+    }
     for (DistantPairs& one : pairs) counts.push_back(std::move(one.alike));
     return judge_counts(counts);
 }
@@ -255,8 +273,8 @@ std::vector<Property> dropout_masks() {
                  "Two cells are alike with probability p^2 + (1-p)^2. Pairs that share no "
                  "cell are "
                  "counted along each axis, at the distances of neighbours, tiles and groups, on "
-                 "diagonals, and between seeds; Chernoff's bounds on all counts are left with "
-                 "probability 1e-9.",
+                 "diagonals, and between seeds, and again among more keys than a tile has; "
+                 "Chernoff's bounds on all counts are left with probability 1e-9.",
                  always<check_independent>,
                  {one_mask_for_all_heads(), one_mask_for_all_seeds(), one_mask_for_all_sequences(),
                   one_mask_for_all_rows(), one_mask_for_128_keys()}),

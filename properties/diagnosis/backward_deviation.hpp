@@ -54,6 +54,7 @@ std::vector<BackwardDeviation> fitted_factor(const std::vector<BackwardEvidence>
 
 /// The families the list is made of; each in a file of its own.
 std::vector<BackwardDeviation> delta_deviations();
+std::vector<BackwardDeviation> product_deviations();
 std::vector<BackwardDeviation> lse_gradient_deviations();
 std::vector<BackwardDeviation> other_row_deviations();
 std::vector<BackwardDeviation> weight_deviations();

@@ -61,7 +61,7 @@ bool differs_from_truth(const BackwardDeviation& d, const BackwardEvidence& e) {
     const auto own = predict(d, e);
     if (!own) return false;
     for (const Role role : gradient_roles)
-        for (std::size_t n = 0; n < e.truth[role].size(); ++n)  // what hides may be a mask by now
+        for (std::size_t n = 0; n < (*own)[role].size(); ++n)  // what hides may be a mask by now
             if (outside((*own)[role][n].value, e.truth[role][n],
                         law::gradient_format(e.asked.problem, role)))
                 return true;

@@ -141,6 +141,7 @@ private:
         set_score(pair, s_.parts);
         const BackwardCall::RowFacts& given = s_.d_o ? s_.d_o(row) : row.facts;
         pair.dp = dp_of(pair, given, heads.value);
+        if (s_.dp) pair.dp = s_.dp(pair);
         pair.dp = dropped(pair.dp, s_.dp_kept ? s_.dp_kept(pair) : pair.facts.kept);
         pair.p = held(s_.probability ? s_.probability(pair) : plain_probability(pair), m);
         pair.ds = held(s_.ds ? s_.ds(pair) : plain_ds(pair, row.delta), m);

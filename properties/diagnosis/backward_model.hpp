@@ -57,6 +57,7 @@ struct ModelSteps {
     std::function<bool(const ModelRow&, std::int64_t j, bool is)> sees{};
     std::function<Near(const ModelRow&)> lse{}, delta{}, d_lse{};
     std::function<Near(const ModelPair&)> probability{}, ds{}, slope{}, value_weight{};
+    std::function<Near(const ModelPair&)> dp{};  ///< before dropout, given the right one
     std::function<double(const ModelPair&)> dp_kept{}, value_kept{};  ///< dropout's factor on each
     /// dX as the sums of dQ and dK take it.
     std::function<Near(const ModelPair&, Near dx)> stored{};
@@ -86,6 +87,7 @@ struct ModelSteps {
     std::int64_t past_lengths = 0;
     int turns_back = 1;                        ///< 0: not at all, -1: the other way
     std::function<void(Problem&)> turns_as{};  ///< the problem whose RoPE is turned back
+    std::optional<Precision> turn_table{};     ///< cosines and sines that turn back are rounded to
     bool turns_across = false;  ///< style half: channel c with c + dim_qk / 2, not + dims / 2
     bool plain_queries = false, plain_keys = false;  ///< not turned: in dK, in dQ
     std::function<void(const BackwardCall&, Predicted&)> afterwards{};

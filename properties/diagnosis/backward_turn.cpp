@@ -1,7 +1,9 @@
 // What RoPE turned, turned back: the last step of the backward pass.
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "properties/diagnosis/backward_model.hpp"
@@ -32,6 +34,42 @@ std::vector<std::size_t> turned_channels(const Problem& p, const ModelSteps& ste
     return order;
 }
 
+/// Turns back by cosines and sines that are rounded, each known to the angle's error.
+class RoundedTable {
+public:
+    RoundedTable(const Problem& p, const std::vector<double>& frequency, double angle_error,
+                 Precision format)
+        : frequency_(frequency),
+          pairs_(static_cast<std::size_t>((p.rope.dims == 0 ? p.dim_qk : p.rope.dims) / 2)),
+          interleaved_(p.rope.style == RopeStyle::interleaved),
+          angle_error_(angle_error),
+          format_(format) {}
+
+    /// Adds what is not known to `error`.
+    void turn_back(std::vector<double>& x, std::vector<double>& error, std::int64_t by) const {
+        for (std::size_t c = 0; c < pairs_; ++c) {
+            const std::size_t r = interleaved_ ? 2 * c : c, s = interleaved_ ? r + 1 : c + pairs_;
+            const double angle = static_cast<double>(by) * frequency_[r],
+                         off = angle_error_ * std::abs(angle);
+            const Near cosine = rounded_to({std::cos(angle), off}, format_),
+                       sine = rounded_to({std::sin(angle), off}, format_);
+            const double u = x[r], v = x[s],
+                         unknown = (cosine.error + sine.error) * std::max(std::abs(u), std::abs(v));
+            x[r] = u * cosine.value + v * sine.value;
+            x[s] = v * cosine.value - u * sine.value;
+            error[r] += unknown;
+            error[s] += unknown;
+        }
+    }
+
+private:
+    const std::vector<double>& frequency_;
+    std::size_t pairs_;
+    bool interleaved_;
+    double angle_error_;
+    Precision format_;
+};
+
 }  // namespace
 
 // Out of RoPE's frame, with what the turned inputs and the turning cost (GradientBook::add).
@@ -49,6 +87,8 @@ void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out
                  furthest = 2 * static_cast<double>(std::abs(p.rope.offset) + p.len_q + p.len_kv);
     const std::size_t d = static_cast<std::size_t>(p.dim_qk);
     const std::vector<std::size_t> channel = turned_channels(turned, steps);
+    std::optional<RoundedTable> table;
+    if (steps.turn_table) table.emplace(turned, frequency, angle, *steps.turn_table);
     const auto row = [&](std::vector<Near>& all, std::int64_t at, std::int64_t position) {
         std::vector<double> x(d), size(d), error(d);
         Near* from = all.data() + static_cast<std::size_t>(at) * d;
@@ -60,7 +100,10 @@ void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out
         rotation.spread(size.data());
         rotation.spread(error.data());
         const std::int64_t to = turned.rope.offset + position;
-        if (steps.turns_back != 0) rotation.turn_back(x.data(), steps.turns_back * to);
+        if (table)
+            table->turn_back(x, error, to);
+        else if (steps.turns_back != 0)
+            rotation.turn_back(x.data(), steps.turns_back * to);
         for (std::size_t c = 0; c < d; ++c)
             from[channel[c]] = {
                 x[c], 2 * error[c] + 2 * size[c] * (unit + angle * frequency[c] * furthest)};

@@ -1,4 +1,5 @@
-// Deviations of dS = P (dP - D) and of D, the row's sum of dO times O.
+// Deviations of dS = P (dP - D) and of D, the row's sum of dO times O; those of dP are in
+// product_deviations.cpp.
 
 #include <fmt/format.h>
 
@@ -61,6 +62,20 @@ void add_delta_values(std::vector<BackwardDeviation>& list) {
                                           s.delta = [](const ModelRow&) { return Near{}; };
                                           if (of_lse_too) s.d_lse = s.delta;
                                       }));
+    for (const bool of_lse_too : {false, true})
+        list.push_back(exchanged_step("delta_past_first_length",
+                                      "no delta in rows past the length of the first sequence",
+                                      [of_lse_too](const BackwardCall& call, ModelSteps& s) {
+                                          const auto& lens = call.problem().mask.lens_q;
+                                          if (lens.empty()) return;
+                                          s.delta = [end = lens.front()](const ModelRow& row) {
+                                              return row.i < end ? row.delta : Near{};
+                                          };
+                                          if (of_lse_too)
+                                              s.d_lse = [end = lens.front()](const ModelRow& row) {
+                                                  return row.i < end ? row.facts.d_lse : Near{};
+                                              };
+                                      }));
     list.push_back(delta("delta_added", "dS = P (dP + delta)",
                          [](const ModelRow& row) { return -row.delta; }));
     list.push_back(delta("delta_twice", "twice the delta",
@@ -97,6 +112,12 @@ void add_delta_values(std::vector<BackwardDeviation>& list) {
 
 /// Of some channels, or of rounded numbers.
 void add_delta_sums(std::vector<BackwardDeviation>& list) {
+    list.push_back(delta(
+        "delta_key_channels", "a delta of as many channels as keys have", [](const ModelRow& row) {
+            std::int64_t c = 0;
+            const std::int64_t kept = row.call.problem().dim_qk;
+            return delta_with(row, [&](Near o) { return c++ < kept ? o : Near{}; });
+        }));
     for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
         list.push_back(delta(
             fmt::format("delta_channels_{}", lane),
@@ -146,60 +167,6 @@ void add_delta_sums(std::vector<BackwardDeviation>& list) {
     }
 }
 
-BackwardDeviation dp_channels(std::string id, std::string says,
-                              std::function<std::int64_t(const BackwardCall&)> channels) {
-    return exchanged_step(std::move(id), std::move(says),
-                          [channels = std::move(channels)](const BackwardCall&, ModelSteps& s) {
-                              s.dp_channels = channels;
-                          });
-}
-
-/// Sums over channels, of which some are left out.
-void add_dp(std::vector<BackwardDeviation>& list) {
-    list.push_back(delta(
-        "delta_key_channels", "a delta of as many channels as keys have", [](const ModelRow& row) {
-            std::int64_t c = 0;
-            const std::int64_t kept = row.call.problem().dim_qk;
-            return delta_with(row, [&](Near o) { return c++ < kept ? o : Near{}; });
-        }));
-    list.push_back(dp_channels(
-        "dp_key_channels", "dP of as many channels as keys have",
-        [](const BackwardCall& call) { return std::min(call.problem().dim_qk, call.call.dim_v); }));
-    for (const std::int64_t step : {4, 8, 16, 32})
-        list.push_back(dp_channels(
-            fmt::format("dp_key_channels_up_to_{}", step),
-            fmt::format("dP of as many channels as keys have, rounded up to multiples of {}", step),
-            [step](const BackwardCall& call) {
-                const std::int64_t keys = (call.problem().dim_qk + step - 1) / step * step;
-                return std::min(keys, call.call.dim_v);
-            }));
-    list.push_back(exchanged_step(
-        "d_o_key_channels", "dO of as many channels as keys have, in dP and dV",
-        [](const BackwardCall&, ModelSteps& s) {
-            s.dp_channels = [](const BackwardCall& call) {
-                return std::min(call.problem().dim_qk, call.call.dim_v);
-            };
-            s.afterwards = [](const BackwardCall& call, Predicted& out) {
-                for (std::size_t at = 0; at < out[Role::d_v].size(); ++at)
-                    if (static_cast<std::int64_t>(at) % call.call.dim_v >= call.problem().dim_qk)
-                        out[Role::d_v][at] = {};
-            };
-        }));
-    list.push_back(dp_channels(
-        "dp_last_channel", "dP without the last channel",
-        [](const BackwardCall& call) { return std::max<std::int64_t>(call.call.dim_v - 1, 0); }));
-    for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
-        list.push_back(dp_channels(
-            fmt::format("dp_channels_{}", lane),
-            fmt::format("dP without the last dv mod {} channels", lane),
-            [lane](const BackwardCall& call) { return call.call.dim_v / lane * lane; }));
-    for (const std::int64_t kept : {32, 64, 96, 128, 192, 256})
-        list.push_back(dp_channels(
-            fmt::format("dp_first_{}_channels", kept),
-            fmt::format("dP of the first {} channels alone", kept),
-            [kept](const BackwardCall& call) { return std::min(kept, call.call.dim_v); }));
-}
-
 /// The scale comes in before delta is taken off, and nowhere else. A bias gradient may be right.
 void add_scaled_product(std::vector<BackwardDeviation>& list) {
     const auto scaled = [](const ModelPair& pair) {
@@ -226,7 +193,6 @@ std::vector<BackwardDeviation> delta_deviations() {
     std::vector<BackwardDeviation> list;
     add_delta_values(list);
     add_delta_sums(list);
-    add_dp(list);
     list.push_back(ds("delta_unweighted", "dS = P dP - delta, delta without its weight",
                       [](const ModelPair& pair) { return pair.p * pair.dp - pair.row.delta; }));
     list.push_back(ds("ds_unweighted", "dS = dP - delta, without the weight",

@@ -137,11 +137,12 @@ void plain_beyond(const BackwardCall& own, ModelSteps& steps) {
 std::span<const BackwardDeviation> backward_deviations() {
     static const std::vector<BackwardDeviation> list = [] {
         std::vector<BackwardDeviation> all;
-        for (auto part : {delta_deviations(), lse_gradient_deviations(), other_row_deviations(),
-                          shared_sum_deviations(), gradient_share_deviations(), sum_deviations(),
-                          weight_deviations(), narrow_weight_deviations(), padding_row_deviations(),
-                          factor_deviations(), dropout_deviations(), turn_deviations(),
-                          place_deviations(), causal_tile_deviations(), skipped_block_deviations()})
+        for (auto part : {delta_deviations(), product_deviations(), lse_gradient_deviations(),
+                          other_row_deviations(), shared_sum_deviations(),
+                          gradient_share_deviations(), sum_deviations(), weight_deviations(),
+                          narrow_weight_deviations(), padding_row_deviations(), factor_deviations(),
+                          dropout_deviations(), turn_deviations(), place_deviations(),
+                          causal_tile_deviations(), skipped_block_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

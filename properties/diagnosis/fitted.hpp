@@ -48,6 +48,7 @@ std::vector<Deviation> skipped_tiles(const std::vector<Evidence>& wrong);
 
 /// A window's limits counted from elsewhere (window_origin_deviations.cpp).
 std::vector<Deviation> window_origins();
+std::vector<Deviation> window_limits();  ///< of them, those without blocks and tiles
 
 /// Splits and slots without keys that are counted (counted_split_deviations.cpp).
 std::vector<Deviation> counted_without_keys();

@@ -164,10 +164,64 @@ Near plain_unless_empty(const ModelPair& pair) {
     return pair.row.lse.value == -infinite ? Near{0, infinite} : plain_probability(pair);
 }
 
+/// Numbers that one pass keeps with as many rows a head as the axis has, and the other with as many
+/// as that rounded up.
+struct PaddedRows {
+    std::int64_t tile = 1;
+    bool written = true;  ///< it is what was written that is rounded up
+    /// The row whose number is read; none: one of nothing.
+    const RowNumbers* of(const ModelRow& row) const {
+        const Problem& p = row.call.problem();
+        const std::int64_t up = (p.len_q + tile - 1) / tile * tile, read = written ? p.len_q : up,
+                           kept = written ? up : p.len_q;
+        const std::int64_t at = (row.b * p.heads_q + row.h) * read + row.i, head = at / kept,
+                           i = at % kept;
+        if (head >= p.batch * p.heads_q || i >= p.len_q) return nullptr;
+        const RowNumbers& found = row.call.row(head / p.heads_q, head % p.heads_q, i);
+        return found.is_query ? &found : nullptr;
+    }
+};
+
+void add_padded_rows(std::vector<BackwardDeviation>& list) {
+    const auto add = [&list](const PaddedRows& rows, bool lse, bool delta, const char* what,
+                             bool d_lse) {
+        const auto number = [rows](Near RowNumbers::*which) {
+            return [rows, which](const ModelRow& row) {
+                const RowNumbers* found = rows.of(row);
+                return found != nullptr ? found->*which : Near{0, infinite};
+            };
+        };
+        list.push_back(exchanged_step(
+            fmt::format("padded_rows_{}_{}", what, rows.tile),
+            fmt::format("the {} of another row: Tq is rounded up to a multiple of {} where it is "
+                        "{}, and not where it is {}",
+                        what, rows.tile, rows.written ? "written" : "read",
+                        rows.written ? "read" : "written"),
+            [=](const BackwardCall&, ModelSteps& s) {
+                if (lse) {
+                    s.lse = number(&RowNumbers::lse);
+                    s.probability = plain_unless_empty;
+                }
+                if (!delta) return;
+                s.delta = number(&RowNumbers::delta);
+                if (d_lse) s.d_lse = number(&RowNumbers::d_lse);
+            }));
+    };
+    for (const std::int64_t tile : {8, 16, 32, 64, 128})
+        for (const bool written : {true, false}) {
+            add({tile, written}, true, false, "LSE", false);
+            for (const bool d_lse : {false, true}) {
+                add({tile, written}, false, true, "delta", d_lse);
+                add({tile, written}, true, true, "LSE and delta", d_lse);
+            }
+        }
+}
+
 }  // namespace
 
 std::vector<BackwardDeviation> other_row_deviations() {
     std::vector<BackwardDeviation> list;
+    add_padded_rows(list);
     for (const OtherRow& other : other_rows()) {
         const auto add = [&](const char* id, const char* what, BackwardDeviation::StepChange step) {
             list.push_back(exchanged_step(fmt::format("{}_{}", id, other.id),

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/full_tiles.hpp"
 
 namespace attest::diagnosis {
@@ -278,6 +279,8 @@ std::vector<BackwardDeviation> place_deviations() {
     add_exchanged(list);
     add_kept_sums(list);
     add_of_forward(list, deviations());
+    add_of_forward(list, numbers_of_other_heads());
+    add_of_forward(list, window_limits());
     constexpr std::int64_t queries[] = {1, 8, 16, 32, 64}, keys[] = {8, 16, 32, 64, 128};
     add_of_forward(list, full_tiles(queries, keys, false));
     add_places(list);

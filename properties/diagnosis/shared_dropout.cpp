@@ -132,10 +132,8 @@ const std::vector<SharedFate>& shared_fates() {
     return list;
 }
 
-std::optional<ReadMask> read_masks(search::Kernel& kernel, Case c) try {
-    c.problem = canonical(c.problem);
+std::optional<ReadMask> read_masks(search::Kernel& kernel, const Case& c) try {
     const Problem& p = c.problem;
-    if (!mask_is_readable(kernel, c)) return std::nullopt;
     const search::KernelTrial trial(kernel, c);
     const TensorSet inputs = make_inputs(c);
     ReadMask found{p, law::read_mask(trial, p, inputs), {}};
@@ -179,9 +177,8 @@ double dropped_share(const law::KeptMask& mask) {
 bool mask_is_readable(search::Kernel& kernel, const Case& c) {
     constexpr std::int64_t calls_max = 16;
     const Problem& p = c.problem;
-    require_valid(p);
-    return p.dropout.p > 0 && !too_large(c) && law::reading_calls(p) <= calls_max &&
-           kernel.supports(p, nullptr);
+    return !find_contradiction(p) && p.dropout.p > 0 && !too_large(c) &&
+           law::reading_calls(p) <= calls_max && kernel.supports(p, nullptr);
 }
 
 std::optional<Explanation> shared_dropout(search::Kernel& kernel,
@@ -189,10 +186,21 @@ std::optional<Explanation> shared_dropout(search::Kernel& kernel,
     std::vector<Case> cases = relatives(counterexample.smallest);
     cases.insert(cases.begin(), {counterexample.smallest, counterexample.found.tried});
     std::vector<ReadMask> masks;
-    for (const Case& c : cases) {
+    const auto add = [&](const Case& c) {
         std::optional<ReadMask> mask = read_masks(kernel, c);
         if (mask) masks.push_back(std::move(*mask));
+    };
+    for (Case& c : cases) {
+        c.problem = canonical(c.problem);
+        if (mask_is_readable(kernel, c)) add(c);
     }
+    // As the law asks it.
+    const auto taken = [&kernel](const Problem& p) {
+        return !find_contradiction(p) && kernel.supports(p, nullptr);
+    };
+    Problem own = counterexample.smallest.problem;
+    own.want_grad = false;
+    if (const auto more = law::with_more_keys(own, taken)) add({*more, {}});
     // Of two weights that are dropped at the rate p that is seen, each for itself, both are kept or
     // both dropped with p^2 + (1-p)^2: that so many pairs are, is less likely than 1 % for all
     // fates tried together.

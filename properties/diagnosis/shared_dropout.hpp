@@ -8,8 +8,8 @@
 
 namespace attest::diagnosis {
 
-/// Whether a canonical case drops weights, is taken, and shows which in few calls. Throws BadInput
-/// where it is no problem.
+/// Whether a canonical case is a problem that drops weights, is taken, and shows which in few
+/// calls.
 bool mask_is_readable(search::Kernel& kernel, const Case& c);
 
 /// Masks are read off forward's outputs in the smallest case, the case as found and its relatives.

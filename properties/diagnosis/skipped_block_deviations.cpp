@@ -44,6 +44,7 @@ struct LoopBlock {
     KeyExtent queries, keys;
     std::int64_t before = 0, before_by_axes = 0;  ///< keys before row 0, and as the axes have it
     std::int64_t left = -1, right = -1;           ///< of the window
+    std::int64_t right_alone = -1;                ///< of a window beside no causal mask
 };
 
 /// Whether the loop comes to a block.
@@ -61,6 +62,11 @@ constexpr LoopTest loop_tests[] = {
      "no block of {} queries and {} keys whose last query does not see the last of these",
      [](const LoopBlock& b) {
          return b.right < 0 || b.queries.end + b.before + b.right >= b.keys.end;
+     }},
+    {"right_of_first_key",
+     "no block of {} queries and {} keys whose first query does not see the first of these",
+     [](const LoopBlock& b) {
+         return b.right_alone < 0 || b.queries.begin + b.before + b.right_alone >= b.keys.begin;
      }},
     {"right_as_zero", "no block of {} queries and {} keys that only a window's right side reaches",
      [](const LoopBlock& b) { return b.right <= 0 || b.queries.end + b.before > b.keys.begin; }},
@@ -89,6 +95,7 @@ LoopBlock loop_block(const ModelRow& row, std::int64_t j, std::int64_t queries, 
     block.before_by_axes = p.len_kv - p.len_q;
     block.left = p.mask.window.left;
     block.right = p.mask.causal ? 0 : p.mask.window.right;
+    block.right_alone = p.mask.causal ? -1 : p.mask.window.right;
     return block;
 }
 

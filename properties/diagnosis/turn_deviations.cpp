@@ -5,6 +5,7 @@
 
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/rotation.hpp"
+#include "properties/diagnosis/rounded_step.hpp"
 
 namespace attest::diagnosis {
 
@@ -105,6 +106,11 @@ std::vector<BackwardDeviation> turn_deviations() {
     list.push_back(turned_across());
     list.push_back(both_turned_across());
     list.push_back(turned_by_axis());
+    for (const Precision format : {Precision::bf16, Precision::f16})
+        list.push_back(exchanged_step(
+            "rope_back_table_" + std::string(name(format)),
+            "gradients turned back by cosines and sines rounded to " + words_of(format),
+            [format](const BackwardCall&, ModelSteps& s) { s.turn_table = format; }));
     for (const int turns : {1, 0})
         list.push_back(exchanged_step(
             turns != 0 ? "rope_products_plain" : "rope_products_plain_not_turned_back",

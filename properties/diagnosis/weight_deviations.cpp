@@ -133,6 +133,20 @@ void add_hidden(std::vector<BackwardDeviation>& list) {
         }));
 }
 
+/// Where a weight may lie on either side of it, nothing is known.
+void add_left_out(std::vector<BackwardDeviation>& list) {
+    for (const int bits : {8, 10, 12, 14, 16, 20, 24})
+        list.push_back(exchanged_step(
+            fmt::format("weights_below_{}", bits), fmt::format("no weight below 2^-{}", bits),
+            [least = std::ldexp(1.0, -bits)](const BackwardCall&, ModelSteps& s) {
+                s.probability = [least](const ModelPair& pair) {
+                    const Near p = plain_probability(pair);
+                    if (p.value + p.error < least) return Near{};
+                    return p.value - p.error < least ? Near{p.value, p.value + p.error} : p;
+                };
+            }));
+}
+
 struct OtherScale {
     const char *id, *says;
     double (*scale)(const BackwardCall&);
@@ -268,6 +282,7 @@ std::vector<BackwardDeviation> weight_deviations() {
     add_hidden(list);
     add_slopes(list);
     add_parts(list);
+    add_left_out(list);
     list.push_back(value_weight(
         "value_weight_squared", "dV of squared weights",
         [](const ModelPair& pair) { return rounded(pair.p * pair.p, pair.row.call.model.ua, 0); }));

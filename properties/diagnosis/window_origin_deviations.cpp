@@ -149,7 +149,7 @@ Deviation no_window_where_left_covers(std::int64_t short_of) {
 
 }  // namespace
 
-std::vector<Deviation> window_origins() {
+std::vector<Deviation> window_limits() {
     std::vector<Deviation> list{no_window_where_left_covers(0), no_window_where_left_covers(1),
                                 side_alone_ignored(false),      side_alone_ignored(true),
                                 side_of_zero_ignored(false),    side_of_zero_ignored(true)};
@@ -179,6 +179,13 @@ std::vector<Deviation> window_origins() {
             left, [left](const MaskPlace& p, std::int64_t offset, std::int64_t) {
                 return p.row + offset + (left ? 1 : -1);
             }));
+    }
+    return list;
+}
+
+std::vector<Deviation> window_origins() {
+    std::vector<Deviation> list = window_limits();
+    for (const bool left : {true, false}) {
         for (const std::int64_t block : {16, 32, 64, 128, 8, 4, 2})
             for (const bool packed : {false, true})
                 for (const bool last : {false, true})

@@ -88,6 +88,30 @@ KeptMask read_mask(const Trial& trial, const Problem& p, const TensorSet& inputs
     return mask;
 }
 
+std::optional<Problem> with_more_keys(const Problem& problem,
+                                      const std::function<bool(const Problem&)>& taken) {
+    constexpr std::int64_t calls_max = 16;
+    struct Lengths {
+        std::int64_t q, kv;
+    };
+    for (const Lengths len : {Lengths{4, 320}, Lengths{192, 192}})
+        for (const std::int64_t dim_v : {std::int64_t{64}, value_dim(problem)}) {
+            Problem p = problem;
+            p.mask = {};
+            p.cache = {};
+            p.rope = {};
+            p.alibi = {};
+            p.splits = Problem{}.splits;
+            p.batch = 1;
+            p.len_q = len.q;
+            p.len_kv = len.kv;
+            p.dim_v = dim_v;
+            p = canonical(p);
+            if (reading_calls(p) <= calls_max && taken(p)) return p;
+        }
+    return std::nullopt;
+}
+
 std::optional<Judgement> contradicts(const Problem& p, const KeptMask& mask,
                                      const TensorSet& outputs) {
     if (!outputs.has(Role::dropout_keep)) return std::nullopt;

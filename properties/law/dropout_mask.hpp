@@ -2,6 +2,7 @@
 // Which weights a kernel dropped, as its outputs show it; and a mask that a right kernel may draw.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "properties/law/trial.hpp"
@@ -31,6 +32,11 @@ struct KeptMask {
 /// many calls as that takes.
 KeptMask read_mask(const Trial& trial, const Problem& problem, const TensorSet& inputs);
 std::int64_t reading_calls(const Problem& problem) noexcept;
+
+/// The problem with more keys than a tile has, every one of them seen, in a form that the kernel
+/// takes; none where it takes none.
+std::optional<Problem> with_more_keys(const Problem& problem,
+                                      const std::function<bool(const Problem&)>& taken);
 
 /// Whether the mask that a call returned, if it did, is the one that was read.
 std::optional<Judgement> contradicts(const Problem& problem, const KeptMask& mask,
