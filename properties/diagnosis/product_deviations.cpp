@@ -8,6 +8,7 @@
 
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/rounded_step.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 #include "reference/problem/operands.hpp"
 
 namespace attest::diagnosis {
@@ -112,7 +113,7 @@ void add_operands(std::vector<BackwardDeviation>& list) {
 
 /// The channels past the last are the first of the next row of dO and of the next value, in the
 /// head or in memory.
-enum class NextRow : std::uint8_t { of_head_or_zeros, in_memory };
+enum class NextRow : std::uint8_t { of_own_or_zeros, in_memory };
 
 Near with_channels_of_next(const ModelPair& pair, std::int64_t up_to, NextRow next) {
     const ModelRow& row = pair.row;
@@ -123,7 +124,9 @@ Near with_channels_of_next(const ModelPair& pair, std::int64_t up_to, NextRow ne
                        head_kv = row.b * p.heads_kv + row.h / call.call.group;
     if (more == 0) return pair.dp;
     std::int64_t i = head * p.len_q + row.i + 1, j = head_kv * p.len_kv + pair.j + 1;
-    if (next == NextRow::of_head_or_zeros && (row.i + 1 == p.len_q || pair.j + 1 == p.len_kv))
+    const SegmentExtent own = segment_of(p, row.b, row.i);
+    if (next == NextRow::of_own_or_zeros &&
+        (row.i + 1 >= own.queries.end || pair.j + 1 >= own.keys.end))
         return pair.dp;
     // What lies behind the last row, or between two, is not known.
     if (more > dim || p.layout_v != Layout{} || i == p.batch * p.heads_q * p.len_q ||
@@ -143,7 +146,7 @@ Near with_channels_of_next(const ModelPair& pair, std::int64_t up_to, NextRow ne
 
 void add_channels_of_next(std::vector<BackwardDeviation>& list) {
     for (const std::int64_t up_to : {2, 4, 8, 16, 32, 64})
-        for (const NextRow next : {NextRow::of_head_or_zeros, NextRow::in_memory})
+        for (const NextRow next : {NextRow::of_own_or_zeros, NextRow::in_memory})
             list.push_back(exchanged_step(
                 fmt::format("dp_channels_up_to_{}", up_to),
                 fmt::format(

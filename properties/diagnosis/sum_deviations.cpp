@@ -7,6 +7,7 @@
 
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 
 namespace attest::diagnosis {
 
@@ -109,17 +110,17 @@ void add_heads(std::vector<BackwardDeviation>& list) {
     }
 }
 
-/// A row or column of pairs, by its number and how many there are.
+/// A row or column of pairs, by its number in its sequence or document and how many there are.
 using Which = std::function<bool(std::int64_t at, std::int64_t length)>;
 
 bool is_key_of(const Which& which, const ModelRow& row, std::int64_t j) {
-    const Problem& p = row.call.problem();
-    return which(j, length_of(p.mask.lens_kv, p.len_kv, row.b));
+    const KeyExtent own = segment_of(row.call.problem(), row.b, row.i).keys;
+    return which(j - own.begin, own.end - own.begin);
 }
 
 bool is_query_of(const Which& which, const ModelRow& row, std::int64_t) {
-    const Problem& p = row.call.problem();
-    return which(row.i, length_of(p.mask.lens_q, p.len_q, row.b));
+    const KeyExtent own = segment_of(row.call.problem(), row.b, row.i).queries;
+    return which(row.i - own.begin, own.end - own.begin);
 }
 
 struct PairAxis {
@@ -220,6 +221,10 @@ std::vector<BackwardDeviation> sum_deviations() {
                     "the last n mod " + n + ", where there are more,",
                     [tile](std::int64_t at, std::int64_t of) {
                         return of > tile && at >= of / tile * tile;
+                    });
+        add_dropped(list, "lone_" + n, "the one left over by tiles of " + n + " of its",
+                    [tile](std::int64_t at, std::int64_t of) {
+                        return of > tile && of % tile == 1 && at == of - 1;
                     });
         add_dropped(
             list, "last_tile_" + n, "the last tile of " + n,

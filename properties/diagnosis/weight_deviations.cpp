@@ -253,13 +253,16 @@ void add_slopes(std::vector<BackwardDeviation>& list) {
             return square(1 / cap *
                           rounded({pair.biased, pair.capped.error}, 2 * pair.row.call.model.ua, 0));
         }));
-    // The tanh of what tanh was taken of: errors add up, each at most that of the right slope.
-    list.push_back(slope("slope_of_capped_twice", "the soft cap's derivative at the capped score",
-                         [](const ModelPair& pair, double cap) {
-                             const double x = pair.score.value / cap, t = std::tanh(x);
-                             const double bias = 4 * pair.row.call.model.ua * std::abs(x);
-                             return Near{1 - t * t, 2 * plain_slope(pair).error + bias};
-                         }));
+    // The tanh of what tanh was taken of, with a bias that comes after it or without: errors add
+    // up, each at most that of the right slope.
+    for (const auto of : {&ModelPair::score, &ModelPair::capped})
+        list.push_back(slope("slope_of_capped_twice",
+                             "the soft cap's derivative at the capped score",
+                             [of](const ModelPair& pair, double cap) {
+                                 const double x = (pair.*of).value / cap, t = std::tanh(x),
+                                              bias = 4 * pair.row.call.model.ua * std::abs(x);
+                                 return Near{1 - t * t, 2 * plain_slope(pair).error + bias};
+                             }));
     list.push_back(slope("slope_undivided",
                          "1 - s^2 as the soft cap's derivative, s not divided "
                          "by the cap",
