@@ -1,6 +1,7 @@
 #pragma once
 // Files built into the command, so that it needs none at run time: the profiles, the
-// fixtures, what pages are made with, and the kernels to begin with.
+// fixtures, what pages are made with, the kernels to begin with, and the manual of the
+// interface.
 
 #include <span>
 #include <string_view>
@@ -18,6 +19,9 @@ std::span<const EmbeddedFile> embedded_fixtures();
 std::span<const EmbeddedFile> embedded_pages();  ///< style and script of report.html
 
 std::span<const EmbeddedFile> embedded_examples();  ///< what `attest new` begins with
+
+/// The C interface, the manifest word by word, Python and programs (kernels/interface/README.md).
+std::string_view interface_manual();
 
 std::string_view attest_version() noexcept;
 

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <vector>
 
+#include "ci/embedded.hpp"
 #include "ci/screen.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -248,7 +249,11 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
                    {"bash or zsh: attest completion bash"});
 }
 
-std::string manual_page(const CLI::App& app) {
+std::string manual_page(const CLI::App& app, const std::string& subject) {
+    if (subject == "interface") return std::string(interface_manual());
+    if (!subject.empty())
+        throw BadInput("manual " + subject + ": no such manual",
+                       {"attest manual, or attest manual interface"});
     std::string page = ".TH ATTEST 1\n.SH NAME\nattest \\- " +
                        roff(app.get_description().substr(std::string("attest ").size())) +
                        "\n.SH SYNOPSIS\n.B attest\n.I COMMAND\n[\\fIargument\\fR ...] "

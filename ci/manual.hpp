@@ -13,8 +13,9 @@ std::string fitted_help(const std::string& help);
 /// A script for bash or zsh. Throws BadInput for another shell.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
-/// attest(1), in the macros of man(7).
-std::string manual_page(const CLI::App& app);
+/// attest(1), in the macros of man(7); of `subject` interface what a kernel is written by, its
+/// manifest too. Throws BadInput for another subject.
+std::string manual_page(const CLI::App& app, const std::string& subject);
 
 /// What --help is written with.
 std::shared_ptr<CLI::FormatterBase> help_formatter();

@@ -142,6 +142,7 @@ int new_command(const CommandOptions& options) {
         said += "wrote " + path + "\n";
     }
     if (files.empty()) said += "nothing written: these files are there, as they would be\n";
+    said += "every word of the manifest, backward, masks: attest manual interface\n";
     said += "next:\n";
     for (const std::string_view line : kind->then)
         said += "  " + replaced(std::string(line), "@", name) + "\n";

@@ -110,8 +110,8 @@ CommandOptions parse_command_line(const std::vector<std::string>& argv) {
     o.command = sub.get_name();
     refuse_empty(sub);
     if (o.command == "completion" || o.command == "manual") {
-        const std::string shell = o.arguments.empty() ? "" : o.arguments.front();
-        o.help = o.command == "manual" ? manual_page(app) : completion_script(app, shell);
+        const std::string of = o.arguments.empty() ? "" : o.arguments.front();
+        o.help = o.command == "manual" ? manual_page(app, of) : completion_script(app, of);
         o.command = "help";
     }
     const bool any_number = o.command == "report" || o.command == "audit" || o.command == "merge" ||

@@ -204,6 +204,12 @@ class Usage(unittest.TestCase):
         for command in ("check", "replay", "verify", "merge", "completion"):
             self.assertIn(".SS attest " + command + "\n", page)
         self.assertIn("\\-\\-profile", page)
+        words = self.run_in(ATTEST, "manual", "interface").stdout
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernels", "interface", "README.md"), encoding="utf-8") as file:
+            self.assertEqual(words, file.read())
+        refused = self.run_in(ATTEST, "manual", "manifest")
+        self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+        self.assertIn("attest manual interface", refused.stderr)
         if shutil.which("groff"):
             run = self.run_in("bash", "-c", '"$0" manual | groff -man -ww -Tascii > /dev/null', ATTEST)
             self.assertEqual((run.returncode, run.stderr), (0, ""))

@@ -37,7 +37,13 @@ std::vector<std::int64_t> visible_past(const Problem& p, const Dialect& dialect,
     return keys;
 }
 
-/// 0 where there are none.
+double kept(const Tensor& keep, const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i,
+            std::int64_t j) {
+    return keep.bits(keep.flat(b, h, i, j)) != 0 ? 1 / (1 - p.dropout.p) : 0;
+}
+
+}  // namespace
+
 std::int64_t document_of(const std::vector<std::int64_t>& documents, std::int64_t at) {
     std::int64_t document = 0;
     for (const std::int64_t length : documents) {
@@ -47,13 +53,6 @@ std::int64_t document_of(const std::vector<std::int64_t>& documents, std::int64_
     }
     return document;
 }
-
-double kept(const Tensor& keep, const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i,
-            std::int64_t j) {
-    return keep.bits(keep.flat(b, h, i, j)) != 0 ? 1 / (1 - p.dropout.p) : 0;
-}
-
-}  // namespace
 
 BackwardCall::BackwardCall(const Specification& asked, const Specification& visible,
                            const bound::Expected& forward)

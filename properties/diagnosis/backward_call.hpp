@@ -12,6 +12,10 @@
 
 namespace attest::diagnosis {
 
+/// The number of the document that a place lies in; that of documents behind the last, and so 0
+/// where there are none.
+std::int64_t document_of(const std::vector<std::int64_t>& documents, std::int64_t at);
+
 /// One query's key, as the call has it.
 struct BackwardScore {
     double dot = 0, mask = 0, alibi = 0;  ///< dot unscaled

@@ -64,6 +64,7 @@ std::vector<BackwardDeviation> sum_deviations();
 std::vector<BackwardDeviation> shared_sum_deviations();  ///< with those of a shared bias
 std::vector<BackwardDeviation> joined_bias_deviations();
 std::vector<BackwardDeviation> gradient_share_deviations();
+std::vector<BackwardDeviation> rounded_tile_deviations();
 std::vector<BackwardDeviation> factor_deviations();
 std::vector<BackwardDeviation> place_deviations();
 std::vector<BackwardDeviation> turn_deviations();

@@ -143,6 +143,19 @@ TEST(BackwardForms, WhatIsUnwrittenInSomeRowsIsNamed) {
     EXPECT_FALSE(diagnosis_of_unwritten(3).id.starts_with("unwritten"));
 }
 
+TEST(BackwardForms, KeysOfASequenceWithoutQueriesThatAreUnwrittenAreNamed) {
+    constexpr const char* asked[] = {"b2 hq1 hkv1 tq3 tk3 d4 lens_q 0,3 lens_kv 2,2 f32 grad",
+                                     "b1 hq1 hkv1 tq3 tk5 d4 docs_q 0,3 docs_kv 2,3 f32 grad"};
+    const auto unwritten = changed([](const Specification& s, GradientNumbers& v) {
+        for (const Role role : {Role::d_k, Role::d_v}) {
+            const Shape shape = shape_of(s.problem, role).value();
+            const std::int64_t rows = s.problem.mask.lens_q.empty() ? 2 : shape[2];
+            std::fill_n(v[role].begin(), rows * shape[3], std::nan(""));
+        }
+    });
+    EXPECT_EQ(diagnosis_of(unwritten, asked).id, "unwritten_of_no_query");
+}
+
 /// Rows that forward shows no key have an LSE of -inf: a backward that shows them keys makes
 /// infinite weights of these, and what dropout drops of them is 0 or a NaN, as kernels drop.
 TEST(BackwardForms, NothingIsClaimedOfInfiniteWeightsThatAreDropped) {

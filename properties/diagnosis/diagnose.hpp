@@ -53,7 +53,7 @@ struct Diagnosis : Explanation {
     std::string skipped{};   ///< why nothing was asked, where nothing was
     std::string misread{};   ///< of what is not known: which keys are read wrongly (misread.hpp)
     std::int64_t tried = 0;  ///< deviations that had something to say of these calls
-    std::string next_id;     ///< the second best, and how many elements it explains
+    std::string next_id{};   ///< the second best, and how many elements it explains
     std::int64_t next_agree = 0;
     /// Whatever else explains the same calls: the cause decides, once all counterexamples are
     /// there. Where nothing is known, what agrees with them in too few elements to be told from the

@@ -139,10 +139,10 @@ std::span<const BackwardDeviation> backward_deviations() {
         std::vector<BackwardDeviation> all;
         for (auto part : {delta_deviations(), product_deviations(), lse_gradient_deviations(),
                           other_row_deviations(), shared_sum_deviations(),
-                          gradient_share_deviations(), sum_deviations(), weight_deviations(),
-                          narrow_weight_deviations(), padding_row_deviations(), factor_deviations(),
-                          dropout_deviations(), turn_deviations(), place_deviations(),
-                          causal_tile_deviations(), skipped_block_deviations()})
+                          gradient_share_deviations(), rounded_tile_deviations(), sum_deviations(),
+                          weight_deviations(), narrow_weight_deviations(), padding_row_deviations(),
+                          factor_deviations(), dropout_deviations(), turn_deviations(),
+                          place_deviations(), causal_tile_deviations(), skipped_block_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

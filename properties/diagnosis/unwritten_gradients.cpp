@@ -37,6 +37,16 @@ bool lse_is_empty(const BackwardEvidence& e, Role role, std::int64_t n) {
     return unseen(e, role, n) && e.call->row(at[0], at[1], at[2]).lse.value == -infinite;
 }
 
+/// A key of a sequence, or of a document, that has no query.
+bool of_no_query(const BackwardEvidence& e, Role role, std::int64_t n) {
+    const Mask& mask = e.asked.problem.mask;
+    if (role != Role::d_k && role != Role::d_v) return false;
+    const Shape at = law::index_of(e.observed[role].shape(), n);
+    if (mask.documents_q.empty()) return length_of(mask.lens_q, e.asked.problem.len_q, at[0]) == 0;
+    const auto document = static_cast<std::size_t>(document_of(mask.documents_kv, at[2]));
+    return document < mask.documents_q.size() && mask.documents_q[document] == 0;
+}
+
 struct KindOfPlace {
     const char *id, *says;
     bool (*is)(const BackwardEvidence&, Role, std::int64_t n);
@@ -49,6 +59,9 @@ constexpr KindOfPlace kinds[] = {
     {"unwritten_unseen",
      "nothing in the rows of queries that see no key, or of keys that none sees, which are to be 0",
      unseen},
+    {"unwritten_of_no_query",
+     "nothing in dK and dV of a sequence or document without queries, which are to be 0",
+     of_no_query},
     {"unwritten_lse_empty",
      "nothing in the rows of queries whose LSE is -inf, or of keys that none sees, which are to be "
      "0",
@@ -58,7 +71,8 @@ constexpr KindOfPlace kinds[] = {
      [](const BackwardEvidence& e, Role role, std::int64_t n) {
          return past_length(e, role, n) || unseen(e, role, n);
      }},
-    {"unwritten_some_zeros", "nothing in some of the places whose gradient is exactly 0",
+    {"unwritten_some_zeros",
+     "nothing in some of the rows whose gradient is exactly 0: they are never written",
      [](const BackwardEvidence& e, Role role, std::int64_t n) {
          const bound::ExpectedElement& due = e.truth[role][static_cast<std::size_t>(n)];
          return due.value == 0 && due.bound == 0 && due.error == 0;
