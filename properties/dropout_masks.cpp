@@ -135,7 +135,14 @@ std::vector<DistantPairs> pairs_of(const Problem& p, double chance, const std::s
     }
     add({0, 0, 1, 1}, false, "neighbours down a diagonal");
     add({0, 0, 1, -1}, false, "neighbours up a diagonal");
+    // Of one sum of two indices, or of one place in memory by a stride of something else.
+    add({1, -1, 0, 0}, false, "sequences 1 apart, a head before,");
+    add({1, 0, -1, 0}, false, "sequences 1 apart, a query before,");
+    add({1, 0, 0, -1}, false, "sequences 1 apart, a key before,");
+    add({0, 1, -1, 0}, false, "heads 1 apart, a query before,");
     add({0, 1, 0, -1}, false, "heads 1 apart, a key before,");
+    add({1, -p.heads_kv, 0, 0}, false, "sequences 1 apart, Hkv heads before,");
+    add({0, 0, 1, -p.len_q}, false, "queries 1 apart, Tq keys before,");
     add({}, true, "query and key exchanged");
     return all;
 }
@@ -277,7 +284,7 @@ std::vector<Property> dropout_masks() {
                  "Chernoff's bounds on all counts are left with probability 1e-9.",
                  always<check_independent>,
                  {one_mask_for_all_heads(), one_mask_for_all_seeds(), one_mask_for_all_sequences(),
-                  one_mask_for_all_rows(), one_mask_for_128_keys()}),
+                  one_mask_for_all_rows(), one_mask_for_128_keys(), one_mask_for_sums()}),
         of_masks("dropout.mean", "On average over seeds dropout changes no row sum.",
                  "kept weights make up for dropped ones",
                  "E[M/(1-p)] = 1. With values of one, and equal scores, a row's output is within "

@@ -187,7 +187,7 @@ std::vector<PlantedBug> of_forward() {
                        return cpu::is_kept(other, at);
                    }}},
         {dropout_bug("M325", forward, "the mask is drawn by the sum of query and key",
-                     {"dropout.independent"}, "dropout", "dropout_by_sum"),
+                     {"dropout.independent"}, "dropout", "dropout_by_query_and_key"),
          Steps{.kept =
                    [](const attest_problem& p, const WeightCell& at) {
                        return cpu::is_kept(p, {at.batch, at.head, at.query + at.key, 0});

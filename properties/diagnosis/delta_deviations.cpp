@@ -195,6 +195,10 @@ std::vector<BackwardDeviation> delta_deviations() {
     add_delta_sums(list);
     list.push_back(ds("delta_unweighted", "dS = P dP - delta, delta without its weight",
                       [](const ModelPair& pair) { return pair.p * pair.dp - pair.row.delta; }));
+    list.push_back(ds("delta_unweighted", "dS = P dP - delta, delta without its weight",
+                      [](const ModelPair& pair) {
+                          return pair.p * (pair.dp + pair.row.facts.d_lse) - pair.row.facts.delta;
+                      }));
     list.push_back(ds("ds_unweighted", "dS = dP - delta, without the weight",
                       [](const ModelPair& pair) { return pair.dp - pair.row.delta; }));
     list.push_back(ds("ds_weight_squared", "dS with the weight squared", [](const ModelPair& pair) {

@@ -1,6 +1,7 @@
 // Deviations of backward under dropout: its mask or its factor missing in dP or in dV, in dS where
 // it has no place, another factor, another mask.
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <utility>
@@ -67,6 +68,22 @@ void add_factors(std::vector<BackwardDeviation>& list) {
                         over_rate));
     list.push_back(
         kept("dropout_factor_twice", "kept weights times 1/(1-p) twice", kept_twice, kept_twice));
+    const Kept byte_rate = [](const ModelPair& pair) {
+        const double p = pair.row.call.problem().dropout.p;
+        return pair.facts.kept == 0 ? 0 : 255 / std::floor(255 * (1 - p));
+    };
+    list.push_back(kept("dropout_factor_of_bytes",
+                        "kept weights times 255/n, n = 255 (1-p) cut off, instead of 1/(1-p)",
+                        byte_rate, byte_rate));
+    list.push_back({.id = "dropped_ds_negated",
+                    .says = "dS of the wrong sign where the weight is dropped",
+                    .change = [](const BackwardCall& call, ModelSteps& s) {
+                        if (call.problem().dropout.p == 0) return;
+                        s.ds = [](const ModelPair& pair) {
+                            const Near right = plain_ds(pair, pair.row.delta);
+                            return pair.facts.kept == 0 ? -right : right;
+                        };
+                    }});
     list.push_back({.id = "dropout_of_ds",
                     .says = "dropout of dS, where it is that of dP",
                     .change = [](const BackwardCall& call, ModelSteps& s) {

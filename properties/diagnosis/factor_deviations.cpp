@@ -169,12 +169,40 @@ BackwardDeviation zeros_past(
             }};
 }
 
+/// A last chunk of channels that is moved back to end with them: those of the chunk before are
+/// added twice.
+BackwardDeviation overlapping_chunks(std::int64_t lane) {
+    return {.id = fmt::format("chunks_overlap_{}", lane),
+            .says = fmt::format("channels twice that are of the last chunk of {} and of the one "
+                                "before: it is moved back to end with d",
+                                lane),
+            .change = [lane](const BackwardCall&, ModelSteps& s) {
+                s.afterwards = [lane](const BackwardCall& call, Predicted& out) {
+                    for (const Role role : q_k_and_v) {
+                        const std::int64_t dim =
+                            role == Role::d_v ? call.call.dim_v : call.problem().dim_qk;
+                        if (dim <= lane) continue;
+                        std::vector<Near>& all = out[role];
+                        for (std::size_t at = 0; at < all.size(); ++at) {
+                            const std::int64_t c = static_cast<std::int64_t>(at) % dim;
+                            if (c >= dim - lane && c < dim / lane * lane && dim % lane != 0)
+                                all[at] = 2.0 * all[at];
+                        }
+                    }
+                };
+            }};
+}
+
 void add_channels(std::vector<BackwardDeviation>& list) {
     for (const std::int64_t lane : {2, 4, 8, 16, 32, 64})
         list.push_back(zeros_past(
             fmt::format("channels_dropped_{}", lane),
             fmt::format("zeros in the last d mod {} channels", lane), q_k_and_v,
             [lane](const BackwardCall&, std::int64_t dim) { return dim / lane * lane; }));
+    list.push_back(zeros_past(
+        "keys_value_channels", "zeros in dQ and dK past as many channels as values have", q_and_k,
+        [](const BackwardCall& call, std::int64_t) { return call.call.dim_v; }));
+    for (const std::int64_t lane : {4, 8, 16, 32, 64}) list.push_back(overlapping_chunks(lane));
     list.push_back(
         zeros_past("values_key_channels", "zeros in dV past as many channels as keys have", values,
                    [](const BackwardCall& call, std::int64_t) { return call.problem().dim_qk; }));

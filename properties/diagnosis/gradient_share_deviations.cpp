@@ -49,6 +49,15 @@ BackwardDeviation heads_rounded(const char* id, const char* says, RoundedShares 
     });
 }
 
+/// A group's heads taken two at a time, the last of an odd number twice.
+void add_last_head_again(const BackwardCall& call, Predicted& out) {
+    if (call.call.group % 2 == 0 || call.call.group == 1) return;
+    Predicted own = share_of(call, call.call.group - 1);
+    for (const Role role : {Role::d_k, Role::d_v})
+        for (std::size_t n = 0; n < out[role].size(); ++n)
+            out[role][n] = rounded(out[role][n] + own[role][n], 2 * call.model.ua, 0);
+}
+
 Near number_cut_off(Near x, Precision format) {
     const double low = cut_off(x.value - x.error, format),
                  high = cut_off(x.value + x.error, format);
@@ -77,6 +86,10 @@ std::vector<BackwardDeviation> gradient_share_deviations() {
                           "dK and dV of each query head rounded to their format, and again "
                           "whenever they are added to a group's",
                           RoundedShares::both),
+            exchanged_step(
+                "last_head_twice",
+                "dK and dV with the last query head of a group of an odd number twice",
+                [](const BackwardCall&, ModelSteps& s) { s.afterwards = add_last_head_again; }),
             {.id = "gradients_cut_off",
              .says = "gradients cut off instead of rounded",
              .change = [](const BackwardCall&, ModelSteps& s) { s.afterwards = cut_gradients_off; },

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -68,22 +69,25 @@ void add_axes(std::vector<SharedFate>& list) {
             at[3] = 0;
             return at;
         });
-    add("dropout_by_head_and_key", "a dropout mask by the sum of head and key",
-        [](const Problem& p, Shape at) {
-            if (at[1] > 0 && at[3] + 1 < p.len_kv) {
-                --at[1];
-                ++at[3];
-            }
-            return at;
-        });
-    add("dropout_by_sum", "a dropout mask by the sum of query and key",
-        [](const Problem& p, Shape at) {
-            if (at[2] > 0 && at[3] + 1 < p.len_kv) {
-                --at[2];
-                ++at[3];
-            }
-            return at;
-        });
+    struct Axis {
+        const char* name;
+        std::int64_t Problem::*size;
+    };
+    constexpr Axis axes[] = {{"sequence", &Problem::batch},
+                             {"head", &Problem::heads_q},
+                             {"query", &Problem::len_q},
+                             {"key", &Problem::len_kv}};
+    for (std::size_t a = 0; a < std::size(axes); ++a)
+        for (std::size_t b = a + 1; b < std::size(axes); ++b)
+            list.push_back(
+                {fmt::format("dropout_by_{}_and_{}", axes[a].name, axes[b].name),
+                 fmt::format("a dropout mask by the sum of {} and {}", axes[a].name, axes[b].name),
+                 [a, b, size = axes[b].size](const Problem& p, Shape at) {
+                     if (at[a] == 0 || at[b] + 1 == p.*size) return at;
+                     --at[a];
+                     ++at[b];
+                     return at;
+                 }});
 }
 
 /// In the order of tiles: what repeats after 8 repeats after 16.

@@ -222,6 +222,16 @@ std::vector<BackwardDeviation> sum_deviations() {
                     [tile](std::int64_t at, std::int64_t of) {
                         return of > tile && at >= of / tile * tile;
                     });
+        add_dropped(list, "halved_" + n,
+                    "what halving an odd number of tiles of " + n + " leaves over of its",
+                    [tile](std::int64_t at, std::int64_t of) {
+                        std::int64_t t = at / tile;
+                        for (std::int64_t tiles = (of + tile - 1) / tile; tiles > 1; tiles /= 2) {
+                            if (tiles % 2 == 1 && t == tiles - 1) return true;
+                            t %= tiles / 2;
+                        }
+                        return false;
+                    });
         add_dropped(list, "lone_" + n, "the one left over by tiles of " + n + " of its",
                     [tile](std::int64_t at, std::int64_t of) {
                         return of > tile && of % tile == 1 && at == of - 1;

@@ -2,6 +2,7 @@
 // in other pairs; sums of what was not turned.
 
 #include <algorithm>
+#include <cmath>
 
 #include "properties/diagnosis/backward_deviation.hpp"
 #include "properties/diagnosis/rotation.hpp"
@@ -37,6 +38,14 @@ void add_other_turns(std::vector<BackwardDeviation>& list) {
     list.push_back(turned_as("rope_back_all_channels",
                              "all channels turned back, also those that RoPE leaves as they are",
                              [](Rope& rope, std::int64_t) { rope.dims = 0; }));
+    list.push_back(turned_as("rope_back_base_of_all",
+                             "gradients turned back with frequencies base^(-2c/D), not "
+                             "base^(-2c/dims)",
+                             [](Rope& rope, std::int64_t dim) {
+                                 if (rope.dims == 0) return;
+                                 rope.base = std::pow(rope.base, static_cast<double>(rope.dims) /
+                                                                     static_cast<double>(dim));
+                             }));
     list.push_back(turned_as("rope_back_half_the_channels", "half of RoPE's channels turned back",
                              [](Rope& rope, std::int64_t dim) {
                                  const std::int64_t dims = rope.dims == 0 ? dim : rope.dims;

@@ -124,6 +124,18 @@ PlantedDeviation one_mask_for_128_keys() {
     return one_mask("one_mask_for_128_keys", 3, 128);
 }
 
+PlantedDeviation one_mask_for_sums() {
+    return keeps("one_mask_for_sums", [](Question& q) {
+        Tensor& keep = q.inputs[Role::dropout_keep];
+        for (std::int64_t at = 0; at < keep.size(); ++at) {
+            Shape from = index_of(keep.shape(), at);
+            if (from[0] == 0 || from[1] + 1 == keep.shape()[1]) continue;
+            --from[0], ++from[1];
+            keep.set_bits(at, keep.bits(keep.flat(from[0], from[1], from[2], from[3])));
+        }
+    });
+}
+
 PlantedDeviation one_mask_for_all_seeds() {
     return keeps("one_mask_for_all_seeds", [](Question& q) {
         Problem other = q.problem;

@@ -20,6 +20,7 @@ PlantedDeviation one_mask_for_all_heads();
 PlantedDeviation one_mask_for_all_seeds();
 PlantedDeviation one_mask_for_all_sequences();
 PlantedDeviation one_mask_for_all_rows();
+PlantedDeviation one_mask_for_sums();      ///< of sequence and head
 PlantedDeviation one_mask_for_128_keys();  ///< key j has that of key j mod 128
 PlantedDeviation masks_by_the_call();      ///< the seed counts the calls of the process
 PlantedDeviation masks_by_the_queries();   ///< queries that are not all zero have another mask
