@@ -111,8 +111,8 @@ void add_operands(std::vector<BackwardDeviation>& list) {
                                }));
 }
 
-/// The channels past the last are the first of the next row of dO and of the next value, in the
-/// head or in memory.
+/// The channels past the last are the first of the next row of dO and of the next value: in the
+/// sequence or document, behind which are zeros, or in memory.
 enum class NextRow : std::uint8_t { of_own_or_zeros, in_memory };
 
 Near with_channels_of_next(const ModelPair& pair, std::int64_t up_to, NextRow next) {
