@@ -70,8 +70,8 @@ KeptCount dropped_weights(const Problem& p) {
 }
 
 void count_dropped(const KeptMask& mask, KeptCount& dropped) {
-    for (std::int64_t at = 0; at < mask.keep.size(); ++at)
-        if (mask.sees(at)) dropped.add(!mask.kept(at));
+    dropped.of += mask.cells;
+    dropped.hits += mask.dropped();
 }
 
 Judgement check_rate(const Trial& trial) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "properties/diagnosis/backward_model.hpp"
+#include "properties/diagnosis/rotation.hpp"
 #include "reference/oracle/rotation.hpp"
 #include "reference/oracle/visibility.hpp"
 
@@ -39,16 +40,18 @@ class RoundedTable {
 public:
     RoundedTable(const Problem& p, const std::vector<double>& frequency, double angle_error,
                  Precision format)
-        : frequency_(frequency),
-          pairs_(static_cast<std::size_t>((p.rope.dims == 0 ? p.dim_qk : p.rope.dims) / 2)),
-          interleaved_(p.rope.style == RopeStyle::interleaved),
+        : rope_(p.rope),
+          dims_(p.rope.dims == 0 ? p.dim_qk : p.rope.dims),
+          frequency_(frequency),
           angle_error_(angle_error),
           format_(format) {}
 
     /// Adds what is not known to `error`.
     void turn_back(std::vector<double>& x, std::vector<double>& error, std::int64_t by) const {
-        for (std::size_t c = 0; c < pairs_; ++c) {
-            const std::size_t r = interleaved_ ? 2 * c : c, s = interleaved_ ? r + 1 : c + pairs_;
+        for (std::int64_t c = 0; c < dims_ / 2; ++c) {
+            const auto channels = pair_of(rope_, dims_, c);
+            const auto r = static_cast<std::size_t>(channels.first),
+                       s = static_cast<std::size_t>(channels.second);
             const double angle = static_cast<double>(by) * frequency_[r],
                          off = angle_error_ * std::abs(angle);
             const Near cosine = rounded_to({std::cos(angle), off}, format_),
@@ -63,9 +66,9 @@ public:
     }
 
 private:
+    const Rope& rope_;
+    std::int64_t dims_;
     const std::vector<double>& frequency_;
-    std::size_t pairs_;
-    bool interleaved_;
     double angle_error_;
     Precision format_;
 };

@@ -55,12 +55,10 @@ std::optional<DroppedCount> count_dropped(search::Kernel& kernel, const Case& tr
     Case c{tried.problem, {}};
     Problem& p = c.problem;
     p.want_grad = p.lse_grad = false;
-    Problem wide = p;
-    wide.mask = {};
-    wide.cache = {};
-    wide.len_q = wide.len_kv = wide.dim_v = 32;
-    if (kernel.supports(wide, nullptr)) p = wide;
-    p = canonical(p);
+    const auto taken = [&kernel](const Problem& more) {
+        return !find_contradiction(more) && kernel.supports(more, nullptr);
+    };
+    p = law::with_more_keys(p, taken).value_or(canonical(p));
     require_valid(p);
     if (p.dropout.p == 0 || law::reading_calls(p) > calls_max) return std::nullopt;
     const search::KernelTrial trial(kernel, c);
@@ -73,8 +71,8 @@ std::optional<DroppedCount> count_dropped(search::Kernel& kernel, const Case& tr
     for (std::int64_t n = 0; n < masks && count.of < cells_enough; ++n) {
         const law::KeptMask mask =
             law::read_mask(trial, law::reseeded(p, static_cast<std::uint64_t>(n)), inputs);
-        for (std::int64_t at = 0; at < mask.keep.size(); ++at)
-            if (mask.sees(at)) ++count.of, count.dropped += !mask.kept(at);
+        count.of += mask.cells;
+        count.dropped += mask.dropped();
     }
     return count;
 } catch (const search::NoAnswer&) {

@@ -63,52 +63,34 @@ void add_channels(std::vector<BackwardDeviation>& list) {
             [kept](const BackwardCall& call) { return std::min(kept, call.call.dim_v); }));
 }
 
-/// dP of the row's own dO and value.
-using ProductOf =
-    std::function<Near(const ModelPair&, std::span<const double> d_o, const double* v)>;
-
-BackwardDeviation product(std::string id, std::string says, ProductOf of) {
-    return exchanged_step(
-        std::move(id), std::move(says), [of = std::move(of)](const BackwardCall&, ModelSteps& s) {
-            s.dp = [of](const ModelPair& pair) {
-                const ModelRow& row = pair.row;
-                return of(pair, row.facts.d_o,
-                          row.call.call.value(row.b, row.h / row.call.call.group, pair.j));
-            };
-        });
-}
-
 struct Rounding {
     std::string id, words;
-    std::function<std::optional<double>(double, const Problem&)> of;  ///< none: not of this problem
+    std::function<double(double)> of;
 };
 
 std::vector<Rounding> roundings() {
     std::vector<Rounding> all;
     for (const bool cut : {false, true})
-        all.push_back({"tf32", "TF32",
-                       [cut](double x, const Problem&) { return std::optional(to_tf32(x, cut)); }});
-    for (const RoundsTo narrow : {RoundsTo::bf16, RoundsTo::f16})
-        all.push_back({id_of(narrow), words_of(narrow),
-                       [narrow](double x, const Problem& p) -> std::optional<double> {
-                           const auto format = format_in(narrow, p);
-                           return format ? std::optional(round_to(x, *format)) : std::nullopt;
-                       }});
+        all.push_back({"tf32", "TF32", [cut](double x) { return to_tf32(x, cut); }});
+    for (const Precision narrow : {Precision::bf16, Precision::f16})
+        all.push_back({std::string(name(narrow)), words_of(narrow),
+                       [narrow](double x) { return round_to(x, narrow); }});
     return all;
 }
 
 void add_operands(std::vector<BackwardDeviation>& list) {
     for (const Rounding& rounding : roundings())
-        list.push_back(product("dp_operands_" + rounding.id,
-                               "dP of dO and values rounded to " + rounding.words,
-                               [of = rounding.of](const ModelPair& pair,
-                                                  std::span<const double> d_o, const double* v) {
-                                   const Problem& p = pair.row.call.problem();
-                                   return sum_of_channels(pair.row, [&](std::size_t c) {
-                                       const double a = d_o[c], b = v[c];
-                                       return Near{of(a, p).value_or(a) * of(b, p).value_or(b), 0};
-                                   });
-                               }));
+        list.push_back(exchanged_step(
+            "dp_operands_" + rounding.id, "dP of dO and values rounded to " + rounding.words,
+            [of = rounding.of](const BackwardCall& call, ModelSteps& s) {
+                s.dp = [of, &call](const ModelPair& pair) {
+                    const ModelRow& row = pair.row;
+                    const double* v = call.call.value(row.b, row.h / call.call.group, pair.j);
+                    return sum_of_channels(row, [&](std::size_t c) {
+                        return Near{of(row.facts.d_o[c]) * of(v[c]), 0};
+                    });
+                };
+            }));
 }
 
 /// The channels past the last are the first of the next row of dO and of the next value: in the

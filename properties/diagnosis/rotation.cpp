@@ -8,15 +8,10 @@
 
 namespace attest::diagnosis {
 
-namespace {
-
-// Channel pair c of a rotation, as axis indices.
 std::pair<std::int64_t, std::int64_t> pair_of(const Rope& rope, std::int64_t dims, std::int64_t c) {
     if (rope.style == RopeStyle::interleaved) return {2 * c, 2 * c + 1};
     return {c, c + dims / 2};
 }
-
-}  // namespace
 
 namespace {
 

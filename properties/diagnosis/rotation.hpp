@@ -17,6 +17,9 @@ using Positions = std::function<double(std::int64_t b, std::int64_t i)>;
 Tensor turned_by(const Specification& s, Role role, const Angles& by);
 Tensor turned(const Specification& s, Role role, const Positions& by);
 
+/// The two channels of pair c, of a rotation of so many.
+std::pair<std::int64_t, std::int64_t> pair_of(const Rope& rope, std::int64_t dims, std::int64_t c);
+
 /// Each pair of `turned` that the problem rotates, this many times as long.
 using Stretch = std::function<double(std::int64_t b, std::int64_t i, double frequency)>;
 Tensor stretched(const Specification& s, Tensor turned, const Stretch& by);

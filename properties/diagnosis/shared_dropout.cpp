@@ -170,10 +170,8 @@ std::optional<std::int64_t> sharing(const SharedFate& fate, const ReadMask& r) {
 
 /// The share of weights that are dropped: of few or none, to be dropped alike says little.
 double dropped_share(const law::KeptMask& mask) {
-    std::int64_t dropped = 0;
-    for (std::int64_t at = 0; at < mask.keep.size(); ++at)
-        dropped += mask.sees(at) && !mask.kept(at);
-    return mask.cells > 0 ? static_cast<double>(dropped) / static_cast<double>(mask.cells) : 0;
+    return mask.cells > 0 ? static_cast<double>(mask.dropped()) / static_cast<double>(mask.cells)
+                          : 0;
 }
 
 }  // namespace

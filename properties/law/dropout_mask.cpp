@@ -49,6 +49,12 @@ TensorSet with_drawn_keep(const Problem& problem, TensorSet inputs) {
     return inputs;
 }
 
+std::int64_t KeptMask::dropped() const {
+    std::int64_t count = 0;
+    for (std::int64_t at = 0; at < keep.size(); ++at) count += sees(at) && !kept(at);
+    return count;
+}
+
 std::int64_t reading_calls(const Problem& p) noexcept {
     return (p.len_kv + value_dim(p) - 1) / value_dim(p);
 }

@@ -24,6 +24,8 @@ struct KeptMask {
     std::optional<Judgement> contradiction;
 
     bool kept(std::int64_t at) const { return keep.bits(at) != 0; }
+    /// Of the visible ones.
+    std::int64_t dropped() const;
     bool sees(std::int64_t at) const { return visible[static_cast<std::size_t>(at)] != 0; }
 };
 
