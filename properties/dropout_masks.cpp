@@ -280,7 +280,8 @@ std::vector<Property> dropout_masks() {
                  "Two cells are alike with probability p^2 + (1-p)^2. Pairs that share no "
                  "cell are "
                  "counted along each axis, at the distances of neighbours, tiles and groups, on "
-                 "diagonals, and between seeds, and again among more keys than a tile has; "
+                 "diagonals, and between seeds, and again among more keys than a tile has, "
+                 "where the kernel takes so many; "
                  "Chernoff's bounds on all counts are left with probability 1e-9.",
                  always<check_independent>,
                  {one_mask_for_all_heads(), one_mask_for_all_seeds(), one_mask_for_all_sequences(),
