@@ -7,6 +7,7 @@
 #include "ci/doubt.hpp"
 #include "ci/escape.hpp"
 #include "ci/number.hpp"
+#include "ci/options.hpp"
 #include "ci/run_words.hpp"
 
 namespace attest::ci {

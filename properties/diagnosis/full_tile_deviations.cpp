@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/full_tiles.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
