@@ -1,7 +1,6 @@
 #pragma once
 // Files built into the command, so that it needs none at run time: the profiles, the
-// fixtures, what pages are made with, the kernels to begin with, and the manual of the
-// interface.
+// fixtures, what pages are made with, the kernels to begin with, and the manuals.
 
 #include <span>
 #include <string_view>
@@ -20,8 +19,9 @@ std::span<const EmbeddedFile> embedded_pages();  ///< style and script of report
 
 std::span<const EmbeddedFile> embedded_examples();  ///< what `attest new` begins with
 
-/// The C interface, the manifest word by word, Python and programs (kernels/interface/README.md).
-std::string_view interface_manual();
+/// `interface`: the C interface, the manifest word by word, Python and programs; `problem`: what
+/// the fields of a problem mean.
+std::span<const EmbeddedFile> embedded_manuals();
 
 std::string_view attest_version() noexcept;
 

@@ -63,6 +63,7 @@ std::string first_words(const CLI::App& command) {
         {"completion", "bash zsh"},
         {"key", "new"},
         {"list", "laws kernels mutants profiles fixtures"},
+        {"manual", "interface problem"},
         {"new", "c cpp cuda python triton"},
     };
     const auto known = by_command.find(command.get_name());
@@ -250,10 +251,12 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
 }
 
 std::string manual_page(const CLI::App& app, const std::string& subject) {
-    if (subject == "interface") return std::string(interface_manual());
+    for (const EmbeddedFile& file : embedded_manuals())
+        if (!subject.empty() && file.path.find("/" + subject + "/") != file.path.npos)
+            return std::string(file.text);
     if (!subject.empty())
         throw BadInput("manual " + subject + ": no such manual",
-                       {"attest manual, or attest manual interface"});
+                       {"attest manual, attest manual interface or attest manual problem"});
     std::string page = ".TH ATTEST 1\n.SH NAME\nattest \\- " +
                        roff(app.get_description().substr(std::string("attest ").size())) +
                        "\n.SH SYNOPSIS\n.B attest\n.I COMMAND\n[\\fIargument\\fR ...] "

@@ -181,9 +181,10 @@ void declare_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     define_tools(app, o, t);
     app.add_subcommand("completion", "write what a shell needs to complete commands and options")
         ->add_option("SHELL", o.arguments, "bash or zsh");
-    app.add_subcommand("manual", "write the manual page, for man, or that of the interface")
+    app.add_subcommand("manual", "write the manual page, for man, or another manual")
         ->add_option("SUBJECT", o.arguments,
-                     "interface: how a kernel and its manifest are written");
+                     "interface: how a kernel and its manifest are written; problem: what a "
+                     "problem means, field by field");
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
     app.allow_extras();
     app.require_subcommand(0, 1);  // what follows is an argument: attest key new FILE

@@ -204,9 +204,10 @@ class Usage(unittest.TestCase):
         for command in ("check", "replay", "verify", "merge", "completion"):
             self.assertIn(".SS attest " + command + "\n", page)
         self.assertIn("\\-\\-profile", page)
-        words = self.run_in(ATTEST, "manual", "interface").stdout
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernels", "interface", "README.md"), encoding="utf-8") as file:
-            self.assertEqual(words, file.read())
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+        for subject, room in (("interface", "kernels"), ("problem", "reference")):
+            with open(os.path.join(root, room, subject, "README.md"), encoding="utf-8") as file:
+                self.assertEqual(self.run_in(ATTEST, "manual", subject).stdout, file.read())
         refused = self.run_in(ATTEST, "manual", "manifest")
         self.assertEqual((refused.returncode, refused.stdout), (2, ""))
         self.assertIn("attest manual interface", refused.stderr)
