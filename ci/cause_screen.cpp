@@ -9,6 +9,7 @@
 #include "ci/escape.hpp"
 #include "ci/finding.hpp"
 #include "ci/number.hpp"
+#include "ci/options.hpp"
 #include "ci/sanitizer.hpp"
 
 namespace attest::ci {
@@ -146,6 +147,7 @@ void draw_cause(Screen& s, const RunFinding& f, std::size_t causes, bool first) 
             if (other != law) also += (also.empty() ? "" : ", ") + other;
         s.fact("also broken", also);
     }
+    if (const std::string beside = f.beside(); !beside.empty()) s.fact("not as told", beside);
     s.to_copy("replay", f.replay);
     s.line();
 }

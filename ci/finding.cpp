@@ -167,6 +167,13 @@ std::string RunFinding::title() const {
                 : "");
 }
 
+std::string RunFinding::beside() const {
+    if (other_numbers.empty()) return {};
+    std::string text;
+    for (const std::string& law : other_numbers) text += (text.empty() ? "" : ", ") + law;
+    return text + ": wrong where this shows, in other numbers than it predicts";
+}
+
 RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleReport& one,
                       const std::string& directory) {
     RunFinding out;
@@ -222,6 +229,8 @@ std::vector<RunFinding> findings_of(const RunReport& report, const std::string& 
         all.back().apart = told_apart(report, cause);
         for (const std::string& law : cause.laws)
             if (law != lead->example.law) all.back().laws.push_back(clean(law));
+        for (const std::string& law : cause.other_numbers)
+            all.back().other_numbers.push_back(clean(law));
     }
     for (const diagnosis::CounterexampleReport& one : report.counterexamples)
         if (!search::is_proven(one.example.confirmed.how))

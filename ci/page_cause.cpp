@@ -160,7 +160,10 @@ Html shrink_figure(const diagnosis::CounterexampleReport& one) {
 Html other_laws(const RunReport& report, const RunFinding& f, const std::string& directory) {
     Html out;
     if (f.laws.size() < 2) return out;
-    out << "<h3 class=\"gap\">The other laws it breaks, each in its smallest case</h3>\n<div "
+    out << "<h3 class=\"gap\">The other laws it breaks, each in its smallest case</h3>\n";
+    if (const std::string beside = f.beside(); !beside.empty())
+        out << "<p>" << Text{beside} << ".</p>\n";
+    out << "<div "
         << "class=\"scroll\"><table class=\"roomy\"><thead><tr><th>law</th><th>what is seen</th>"
         << "<th>smallest case</th><th class=\"n\">expected</th><th class=\"n\">observed</th><th>"
         << "replay</th></tr></thead><tbody>\n";

@@ -285,7 +285,7 @@ inline RunReport make() {
     report.draws = list(2, drawn);
     report.counterexamples = list(2, counterexample);
     report.causes = list(2, [] {
-        return diagnosis::CauseReport{id(), text(), id(), texts(), coin()};
+        return diagnosis::CauseReport{id(), text(), id(), texts(), coin(), texts()};
     });
     report.coverage = list(2, coverage);
     if (coin()) report.end = end();

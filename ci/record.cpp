@@ -64,6 +64,7 @@ void fields(V& v, diagnosis::CauseReport& cause) {
     v("lead", AsId{cause.lead});
     v("laws", cause.laws);
     v("known", cause.known);
+    v.unless_empty("other_numbers", cause.other_numbers);
 }
 
 template <typename V>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "properties/diagnosis/diagonal.hpp"
@@ -86,8 +85,8 @@ std::optional<AgreementCount> count_predicted(const Deviation& deviation,
     return count;
 }
 
-/// The numbers of parts that kernels are known to make of their own accord of the keys of a call:
-/// of one with few rows, with a tile of 16 keys at least in each part.
+}  // namespace
+
 std::set<std::int64_t> parts_of_own_accord(const Problem& p) {
     constexpr std::int64_t least = 16, rows_most = 16;
     if (p.splits > 0 || p.len_q * group_size(p) > rows_most) return {};
@@ -99,8 +98,6 @@ std::set<std::int64_t> parts_of_own_accord(const Problem& p) {
                   [keys](std::int64_t n) { return n < 2 || n > (keys + least - 1) / least; });
     return parts;
 }
-
-}  // namespace
 
 std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
                                          JudgedPart part) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "properties/diagnosis/diagnose.hpp"
@@ -30,6 +31,10 @@ JudgedPart part_of(const std::vector<Evidence>& wrong);
 /// None where the deviation has nothing to say of what is wrong in this call.
 std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
                                          JudgedPart part);
+
+/// The numbers of parts that kernels are known to make of their own accord of the keys of a call:
+/// of one with few rows, with a tile of 16 keys at least in each part.
+std::set<std::int64_t> parts_of_own_accord(const Problem& problem);
 
 struct DeviationScore {
     const Deviation* deviation = nullptr;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "properties/diagnosis/backward_model.hpp"
 #include "reference/bound/rounding.hpp"
 #include "reference/oracle/rotated_head.hpp"
 #include "reference/oracle/visibility.hpp"
@@ -61,6 +62,27 @@ BackwardCall::BackwardCall(const Specification& asked, const Specification& visi
       inputs(asked.inputs) {
     fill_rows(forward);
     fill_scores(visible);
+    admit_delta_of_weights();
+}
+
+/// D is dO.O and sum P dP alike: a kernel that takes the second has in it what its weights are off
+/// by.
+void BackwardCall::admit_delta_of_weights() {
+    const Problem& p = call.problem;
+    for (std::size_t at = 0; at < rows_.size(); ++at) {
+        RowFacts& facts = rows_[at];
+        if (!facts.is_query) continue;
+        const auto n = static_cast<std::int64_t>(at);
+        const ModelRow row{*this,
+                           n / (p.heads_q * p.len_q),
+                           n / p.len_q % p.heads_q,
+                           n % p.len_q,
+                           facts,
+                           facts.lse,
+                           facts.delta};
+        const double error = delta_of_weights(row, as_forward_kept).error;
+        if (std::isfinite(error)) facts.delta.error += error;
+    }
 }
 
 bool BackwardCall::sees_any(std::int64_t b, std::int64_t h, std::int64_t i) const {

@@ -40,7 +40,7 @@ public:
     struct RowFacts {
         bool is_query = false;
         std::int64_t position = 0;
-        Near lse, delta;  ///< natural; delta: dO.O alone
+        Near lse, delta;  ///< natural; delta: dO.O alone, or sum P dP
         Near d_lse;       ///< the gradient of the natural LSE, which dS has less delta
         double sum_of_d_o = 0, max = 0, q_max = 0, k_max = 0;
         std::vector<Near> output;   // [dim_v], as stored
@@ -80,6 +80,7 @@ public:
 private:
     void fill_rows(const bound::Expected& forward);
     void fill_scores(const Specification& visible);
+    void admit_delta_of_weights();
 
     std::vector<RowFacts> rows_;
     std::vector<BackwardScore> scores_;

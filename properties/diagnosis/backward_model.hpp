@@ -116,6 +116,9 @@ Near weight_of(Near score, const ModelRow& row);
 Near plain_probability(const ModelPair& pair);
 Near plain_ds(const ModelPair& pair, Near delta);
 Near plain_slope(const ModelPair& pair);
+/// D as sum P dP of the keys that are seen, each term times `kept`: right with forward's.
+Near delta_of_weights(const ModelRow& row, double (*kept)(const ModelPair&));
+double as_forward_kept(const ModelPair& pair);
 Near plain_slope_term(const ModelPair& pair, Near of_bias);
 /// dQ and dK out of RoPE's frame.
 void turn_back(const BackwardCall& call, const ModelSteps& steps, Predicted& out);

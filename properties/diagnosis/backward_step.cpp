@@ -123,6 +123,27 @@ Near plain_slope(const ModelPair& pair) {
             2.1 * (m.exp_error / 2 + 7 * m.ua + pair.score.error / m.softcap) + 3 * m.ua};
 }
 
+Near delta_of_weights(const ModelRow& row, double (*kept)(const ModelPair&)) {
+    Near sum;
+    double size = 0;
+    const std::int64_t keys = row.call.problem().len_kv;
+    for (std::int64_t j = 0; j < keys; ++j) {
+        const BackwardScore& facts = row.call.score(row.b, row.h, row.i, j);
+        if (!facts.visible) continue;
+        ModelPair pair{row, j, facts, {}, {}};
+        set_score(pair, {});
+        const Near term = kept(pair) * (plain_probability(pair) * facts.dp);
+        sum = sum + term;
+        size += most(term);
+    }
+    sum.error += row.call.of_sum(static_cast<double>(keys)) * size;
+    return sum;
+}
+
+double as_forward_kept(const ModelPair& pair) {
+    return pair.facts.kept;
+}
+
 Near plain_slope_term(const ModelPair& pair, Near of_bias) {
     return -(std::abs(pair.facts.ahead) * of_bias);
 }

@@ -79,8 +79,7 @@ void join_forms(std::map<std::string, std::vector<std::size_t>>& elected,
     for (const auto& [which, members] : elected) {
         const Diagnosis& d = counterexamples[members.front()].diagnosis;
         const bool backward = which.starts_with(of_backward);
-        forms[(backward ? of_backward : "") + (d.form_of.empty() ? d.id : d.form_of)].push_back(
-            which);
+        forms[(backward ? of_backward : "") + defect_of(d)].push_back(which);
     }
     for (const auto& [defect, ids] : forms) {
         const auto into = std::ranges::max_element(
@@ -147,6 +146,8 @@ std::vector<CauseReport> group_causes(std::vector<CounterexampleReport>& counter
         for (const std::size_t n : members) {
             counterexamples[n].cause = cause.id;
             cause.laws.push_back(counterexamples[n].example.law);
+            if (counterexamples[n].diagnosis.in_place_alone)
+                cause.other_numbers.push_back(counterexamples[n].example.law);
         }
         causes.push_back(std::move(cause));
     }

@@ -15,6 +15,9 @@ struct CauseReport {
     std::string lead;  ///< id of the counterexample a person reads first
     std::vector<std::string> laws;
     bool known = false;
+    /// Of the laws, those in whose cases elements are wrong where the cause shows, and hold other
+    /// numbers than it predicts.
+    std::vector<std::string> other_numbers{};
 };
 
 /// The causes of these counterexamples, most laws first. Writes into each counterexample its cause

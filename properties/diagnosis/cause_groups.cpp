@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "properties/diagnosis/election.hpp"
+#include "properties/diagnosis/same_places.hpp"
 #include "properties/law/property.hpp"
 #include "reference/problem/feature.hpp"
 
@@ -71,7 +72,10 @@ void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterex
         Diagnosis& d = counterexamples[n].diagnosis;
         for (const std::vector<Explanation>* list : {&d.also, &d.shared})
             for (const Group& group : known) {
-                const auto fits = std::ranges::find(*list, group.which, &Explanation::id);
+                const Explanation& named = counterexamples[groups[group].front()].diagnosis;
+                const auto fits = std::ranges::find_if(*list, [&](const Explanation& e) {
+                    return e.id == group.which || defect_of(e) == defect_of(named);
+                });
                 if (fits == list->end()) continue;
                 static_cast<Explanation&>(d) = Explanation(*fits);
                 d.known = true;
@@ -223,7 +227,8 @@ void drop_limits_that_others_refute(const Groups& groups,
         const auto limited_elsewhere = [&](std::size_t n) {
             const auto& holds_in = counterexamples[n].diagnosis.holds_in;
             return holds_in && !std::ranges::all_of(members, [&](std::size_t other) {
-                       return holds_in(shown_in(counterexamples[other]));
+                       const CounterexampleReport& c = counterexamples[other];
+                       return c.diagnosis.in_place_alone || holds_in(shown_in(c));
                    });
         };
         if (std::ranges::none_of(members, limited_elsewhere)) continue;
@@ -254,6 +259,7 @@ Groups deaths_and_unexplained(const std::vector<CounterexampleReport>& counterex
 void join_groups(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
     join_what_fits(groups, counterexamples);
     join_backward(groups, counterexamples);
+    join_places(groups, counterexamples);
     join_strays(groups, counterexamples);
     // What is wrong in both passes and has no name in either is one defect more often than two.
     if (groups.contains(unexplained) && groups.contains(unexplained_backward))

@@ -60,6 +60,10 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"hidden_minus_1e4", "hidden_minus_1e4_own"},  // where nothing is packed
         {"softcap_over_mask", "softcap_over_mask_own"},
         {"hidden_finite", "hidden_finite_own"},
+        {"window_left_one_less", "window_ends_exclusive"},  // where one side is limited
+        {"window_right_one_less", "window_ends_exclusive"},
+        {"window_left_one_more", "window_ends_inclusive"},
+        {"window_right_one_more", "window_ends_inclusive"},
         {"diagonal_longest", "causal_longest"},  // where there is no window
         {"diagonal_longest", "window_longest"},  // where that hides what the other does
         {"scores_rounded_bf16", "scaled_products_rounded_bf16"},  // without cap and bias
@@ -111,11 +115,12 @@ std::string as_seen_in(const Problem& p, const std::string& id) {
 
 // Plays one deviation; returns what went wrong.
 std::string misread(const Deviation& deviation) {
-    Dialect nan, top_left;
+    Dialect nan, top_left, exclusive;
     nan.empty_row = top_left.empty_row = EmptyRow::nan;
     top_left.causal = CausalAlignment::top_left;
+    exclusive.window_ends = WindowEnds::exclusive;
     int played = 0;
-    for (const Dialect& dialect : {Dialect{}, top_left, nan}) {
+    for (const Dialect& dialect : {Dialect{}, top_left, nan, exclusive}) {
         Actor actor(acting(deviation), dialect);
         for (const Case& stage : stages()) {
             const std::optional<Evidence> e = evidence_of(actor, stage);

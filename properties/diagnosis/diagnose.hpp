@@ -43,6 +43,13 @@ struct Explanation {
     std::string form_of{};                         ///< as the deviation's
 };
 
+/// What its forms have in common.
+inline const std::string& defect_of(const Explanation& e) noexcept {
+    return e.form_of.empty() ? e.id : e.form_of;
+}
+
+struct AllBackwardEvidence;
+
 struct Diagnosis : Explanation {
     bool known = false;
     bool backward = false;   ///< of the gradients, beside a forward that is right
@@ -65,6 +72,9 @@ struct Diagnosis : Explanation {
     /// and of the deviations of forward that imply them.
     std::vector<std::string> fits{}, fits_in_forward{};
     std::shared_ptr<const AllEvidence> evidence{};  ///< of forward: the calls behind all this
+    std::shared_ptr<const AllBackwardEvidence> backward_evidence{};  ///< the same of a backward
+    /// Put down to a cause that predicts other numbers: what is wrong here is so where that shows.
+    bool in_place_alone = false;
 };
 
 /// What the kernel computes instead. A deviation may have nothing to say of some calls (the splits

@@ -279,6 +279,7 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
             static_cast<Explanation&>(found) = *strides;
             found.known = true;
         }
+    found.backward_evidence = std::make_shared<const AllBackwardEvidence>(std::move(evidence));
     return found;
 }
 

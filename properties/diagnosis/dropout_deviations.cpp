@@ -111,30 +111,12 @@ void add_factors(std::vector<BackwardDeviation>& list) {
                     }});
 }
 
-/// sum_j f P dP, f in the place of what dropout multiplies the weight by: delta where that is f.
-Near delta_of_pairs(const ModelRow& row, Kept factor) {
-    Near sum;
-    double size = 0;
-    const std::int64_t keys = row.call.problem().len_kv;
-    for (std::int64_t j = 0; j < keys; ++j) {
-        const BackwardScore& facts = row.call.score(row.b, row.h, row.i, j);
-        if (!facts.visible) continue;
-        ModelPair pair{row, j, facts, {}, {}};
-        set_score(pair, {});
-        const Near term = factor(pair) * (plain_probability(pair) * facts.dp);
-        sum = sum + term;
-        size += most(term);
-    }
-    sum.error += row.call.of_sum(static_cast<double>(keys)) * size;
-    return sum;
-}
-
 void add_deltas(std::vector<BackwardDeviation>& list) {
     const auto add = [&list](std::string id, std::string says, Kept factor) {
         list.push_back(exchanged_step(
             std::move(id), std::move(says), [factor](const BackwardCall& call, ModelSteps& s) {
                 if (call.problem().dropout.p == 0) return;
-                s.delta = [factor](const ModelRow& row) { return delta_of_pairs(row, factor); };
+                s.delta = [factor](const ModelRow& row) { return delta_of_weights(row, factor); };
             }));
     };
     add("dropout_missing_in_delta", "delta = sum of P dP, both before dropout", one);

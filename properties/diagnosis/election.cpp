@@ -140,8 +140,11 @@ private:
 
     void withdraw(std::size_t n, const std::string& id) {
         std::vector<Explanation>& accepted = open_[n];
+        const Explanation withdrawn = *of(n, id);
         std::erase_if(accepted, [&](const Explanation& e) { return which_of(all_[n], e) == id; });
         if (!accepted.empty()) return;
+        // Another form of the same defect may be found elsewhere.
+        if (!withdrawn.form_of.empty()) all_[n].diagnosis.shared.push_back(withdrawn);
         open_.erase(n);
         static_cast<Explanation&>(all_[n].diagnosis) = {};
         all_[n].diagnosis.known = false;

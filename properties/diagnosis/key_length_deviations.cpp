@@ -2,6 +2,7 @@
 // added.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -73,6 +74,37 @@ void all_as_the_first(std::vector<std::int64_t>& lens) {
     std::ranges::fill(lens, lens.front());
 }
 
+// A last page is read to its end: behind the last key it holds the NaN laid there. What a mask
+// tensor says of such a slot is not known.
+std::optional<bound::Expected> whole_pages(const Specification& s, const bound::Expected& truth) {
+    const Problem& p = s.problem;
+    const std::int64_t page = p.cache.page_size;
+    if (page < 2) return std::nullopt;
+    Rules rules = rules_of(s);
+    rules.key_lengths = false;
+    const bound::ExpectedElement read = p.mask.tensor.kind == MaskKind::none
+                                            ? bound::ExpectedElement{std::nan(""), 0, 0}
+                                            : bound::ExpectedElement{0, 0, infinite};
+    const auto dim = static_cast<std::size_t>(value_dim(p));
+    bound::Expected out = truth;
+    bool any = false;
+    const std::int64_t rows = p.batch * p.heads_q * p.len_q;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const std::int64_t b = row / p.len_q / p.heads_q, i = row % p.len_q;
+        if (i >= length_of(p.mask.lens_q, p.len_q, b)) continue;
+        MaskPlace at = row_of(s, b, i);
+        const std::int64_t end = (at.len_kv + page - 1) / page * page;
+        at.column = at.len_kv;
+        while (at.column < end && hidden(rules, at)) ++at.column;
+        if (at.column >= end) continue;
+        any = true;
+        const auto flat = static_cast<std::size_t>(row);
+        std::fill_n(out.output.begin() + static_cast<std::ptrdiff_t>(flat * dim), dim, read);
+        if (flat < out.lse.size()) out.lse[flat] = read;
+    }
+    return any ? std::optional(std::move(out)) : std::nullopt;
+}
+
 void one_for_none(std::vector<std::int64_t>& lens) {
     for (std::int64_t& n : lens) n = std::max<std::int64_t>(n, 1);
 }
@@ -107,6 +139,9 @@ std::vector<Deviation> key_length_deviations() {
     const auto bounded = [](const Specification& s) {
         return has_key_lengths(s) || has_documents(s);
     };
+    list.push_back(formula_deviation("pages_to_their_end",
+                                     "every slot of a sequence's last page, past its last key too",
+                                     whole_pages));
     list.push_back(rule_deviation("key_behind", "one key behind each sequence or document", bounded,
                                   [](Rules& r) { r.keys_behind = 1; }));
     list.push_back(rule_deviation("key_before", "the last key of the document before",

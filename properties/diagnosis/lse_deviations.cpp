@@ -202,8 +202,9 @@ std::vector<Deviation> lse_deviations() {
              return out;
          },
          .declares = [](const Specification& s) -> std::string {
-             return s.dialect.lse_base == LseBase::e ? "e: the natural logarithm"
-                                                     : "2: the logarithm of base 2";
+             return s.dialect.lse_base == LseBase::e
+                        ? "e: the natural logarithm; by design? declare dialect: lse_base 2"
+                        : "2: the logarithm of base 2; by design? declare dialect: lse_base e";
          }},
         lse_deviation("lse_without_maximum", "a log-sum-exp without the row's maximum",
                       [](const Specification& s, const oracle::RowDetail& row, double) {

@@ -35,30 +35,41 @@ std::string declared_alignment(const Specification& s) {
                : "top_left: key j is visible to query i iff j <= i";
 }
 
+/// Of what the dialect's other word would make right.
+Deviation by_design(Deviation deviation) {
+    deviation.declares = [](const Specification& s) {
+        if (s.problem.cache.present) return declared_alignment(s);
+        const bool bottom = s.dialect.causal == CausalAlignment::bottom_right;
+        return declared_alignment(s) + "; by design? declare dialect: causal " +
+               (bottom ? "top_left" : "bottom_right");
+    };
+    return deviation;
+}
+
 std::vector<Deviation> causal_deviations() {
     std::vector<Deviation> list{
-        rule_deviation("causal_top_left", "a causal mask aligned top-left", has_bottom_right_causal,
-                       [](Rules& r) { r.top_left = true; }),
+        by_design(rule_deviation("causal_top_left", "a causal mask aligned top-left",
+                                 has_bottom_right_causal, [](Rules& r) { r.top_left = true; })),
         rule_deviation(
             "window_top_left", "a window placed from the top left",
             [](const Specification& s) { return !rules_of(s).top_left && has_window(s); },
             [](Rules& r) { r.window_top_left = true; }),
-        rule_deviation(
+        by_design(rule_deviation(
             "diagonal_top_left", "a causal mask and a window aligned top-left",
             [](const Specification& s) { return has_diagonal(s) && !rules_of(s).top_left; },
-            [](Rules& r) { r.top_left = r.window_top_left = true; }),
-        rule_deviation(
+            [](Rules& r) { r.top_left = r.window_top_left = true; })),
+        by_design(rule_deviation(
             "causal_bottom_right", "a causal mask aligned bottom-right",
             [](const Specification& s) { return has_causal(s) && rules_of(s).top_left; },
-            [](Rules& r) { r.top_left = false; }),
+            [](Rules& r) { r.top_left = false; })),
         rule_deviation(
             "window_bottom_right", "a window placed from the bottom right",
             [](const Specification& s) { return rules_of(s).top_left && has_window(s); },
             [](Rules& r) { r.window_top_left = false; }),
-        rule_deviation(
+        by_design(rule_deviation(
             "diagonal_bottom_right", "a causal mask and a window aligned bottom-right",
             [](const Specification& s) { return has_diagonal(s) && rules_of(s).top_left; },
-            [](Rules& r) { r.top_left = r.window_top_left = false; }),
+            [](Rules& r) { r.top_left = r.window_top_left = false; })),
         rule_deviation("causal_one_more", "a causal mask that shows one key too many", has_causal,
                        [](Rules& r) { r.diagonal = 1; }),
         rule_deviation("causal_one_less", "a causal mask that hides the query's own key",
@@ -66,7 +77,8 @@ std::vector<Deviation> causal_deviations() {
         rule_deviation("causal_ignored", "no causal mask at all", has_causal,
                        [](Rules& r) { r.causal = false; }),
     };
-    for (Deviation& d : list) d.declares = declared_alignment;
+    for (Deviation& d : list)
+        if (!d.declares) d.declares = declared_alignment;
     const auto unasked = [&list](std::string id, std::string says, bool top_left) {
         list.push_back(rule_deviation(
             std::move(id), std::move(says),
@@ -108,8 +120,36 @@ std::vector<Deviation> aligned_by_axes() {
                     has_window, false)};
 }
 
+std::string declared_ends(const Specification& s) {
+    return s.dialect.window_ends == WindowEnds::inclusive
+               ? "inclusive: the last key of each side is seen; by design? declare dialect: "
+                 "window_ends exclusive"
+               : "exclusive: the last key of each side is hidden; by design? declare dialect: "
+                 "window_ends inclusive";
+}
+
+/// Both sides as the dialect's other word has them.
+Deviation other_ends(WindowEnds declared, std::string id, std::string says) {
+    Deviation d = rule_deviation(
+        std::move(id), std::move(says),
+        [declared](const Specification& s) {
+            const Window& w = s.problem.mask.window;
+            return s.dialect.window_ends == declared && (w.left > 0 || w.right > 0);
+        },
+        [declared](Rules& r) {
+            r.ends =
+                declared == WindowEnds::inclusive ? WindowEnds::exclusive : WindowEnds::inclusive;
+        });
+    d.declares = declared_ends;
+    return d;
+}
+
 std::vector<Deviation> window_deviations() {
     return {
+        other_ends(WindowEnds::inclusive, "window_ends_exclusive",
+                   "a window that hides the last key of each side"),
+        other_ends(WindowEnds::exclusive, "window_ends_inclusive",
+                   "a window that shows the last key of each side"),
         rule_deviation("window_left_one_more", "a window one key wider to the left", has_left,
                        [](Rules& r) { ++r.window.left; }),
         rule_deviation("window_right_one_more", "a window one key wider to the right", has_right,

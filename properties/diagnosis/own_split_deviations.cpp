@@ -69,18 +69,20 @@ std::int64_t rows_of_group(const Problem& p) {
     return p.len_q * group_size(p);
 }
 
-/// rows_most: none of a call with more rows of a group; 0: any.
-Deviation parted(const Deviation& d, const OwnSplits& own, std::int64_t rows_most) {
+/// rows_most: none of a call with more rows of a group; 0: any. asked_too: also in the splits that
+/// a problem asks for.
+Deviation parted(const Deviation& d, const OwnSplits& own, std::int64_t rows_most, bool asked_too) {
     const std::string few =
         rows_most == 0 ? ""
                        : fmt::format(" in calls of up to {} rows of a group's heads", rows_most);
     return {.id = fmt::format("{}_own_{}{}", d.id, own.id,
                               rows_most == 0 ? "" : fmt::format("_of_{}", rows_most)),
             .says = d.says + "; " + own.says + few,
-            .formula = [d, of = own.of, rows_most](
+            .formula = [d, of = own.of, rows_most, asked_too](
                            const Specification& s,
                            const bound::Expected& truth) -> std::optional<bound::Expected> {
                 const bool many = rows_most > 0 && rows_of_group(s.problem) > rows_most;
+                if (s.problem.splits > 0 && asked_too) return predict(d, s, truth);
                 if (s.problem.splits > 0 || many) return std::nullopt;
                 Specification split = s;
                 split.problem.splits = of(s.problem.len_kv);
@@ -144,15 +146,17 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
     for (const Evidence* e : calls) rows = std::max(rows, rows_of_group(e->asked.problem));
     const std::vector<OwnSplits> ways = told_apart(ways_to_part(), evidence);
     const std::int64_t keys = calls.front()->asked.problem.len_kv;
+    const bool asked = calls.size() < wrong.size();
     for (const Deviation& d : deviations_of_splits()) {
         // What so many splits do to the smallest call; one that no way parts is explained by none.
         std::map<std::int64_t, bool> explained;
         for (const OwnSplits& own : ways) {
             const auto [known, is_new] = explained.emplace(own.of(keys), false);
-            if (is_new) known->second = agrees(parted(d, own, 0), *calls.front());
+            if (is_new) known->second = agrees(parted(d, own, 0, false), *calls.front());
             if (!known->second) continue;
             for (const std::int64_t rows_most : {std::int64_t{0}, power_of_two_at_least(rows)})
-                if (Deviation mine = parted(d, own, rows_most); agrees_with_some(mine, calls))
+                if (Deviation mine = parted(d, own, rows_most, asked);
+                    agrees_with_some(mine, calls))
                     list.push_back(std::move(mine));
         }
     }

@@ -29,6 +29,19 @@ BackwardDeviation of_one(std::int64_t tile, bool undropped, std::string id,
         });
 }
 
+/// With this LSE, and the gradient of it that is given or none.
+BackwardDeviation like_any_other(std::int64_t tile, double lse, bool reads_d_lse, std::string id,
+                                 std::string says) {
+    return exchanged_step(std::move(id), std::move(says), [=](const BackwardCall&, ModelSteps& s) {
+        s.past_lengths = tile;
+        s.lse = [lse](const ModelRow& row) { return row.facts.is_query ? row.lse : Near{lse, 0}; };
+        if (!reads_d_lse)
+            s.d_lse = [](const ModelRow& row) {
+                return row.facts.is_query ? row.facts.d_lse : Near{};
+            };
+    });
+}
+
 }  // namespace
 
 /// Which keys rows past a sequence's length weigh, and how: by their own scores, or all by 1, which
@@ -44,14 +57,9 @@ std::vector<BackwardDeviation> padding_row_deviations() {
                 ? "rows past a sequence's length"
                 : fmt::format("rows past a sequence's length, up to a multiple of {},", tile);
         for (const double padding_lse : {0.0, -infinite})
-            list.push_back(
-                exchanged_step("past_lengths" + id, rows + " like any other",
-                               [tile, padding_lse](const BackwardCall&, ModelSteps& s) {
-                                   s.past_lengths = tile;
-                                   s.lse = [padding_lse](const ModelRow& row) {
-                                       return row.facts.is_query ? row.lse : Near{padding_lse, 0};
-                                   };
-                               }));
+            for (const bool reads_d_lse : {true, false})
+                list.push_back(like_any_other(tile, padding_lse, reads_d_lse, "past_lengths" + id,
+                                              rows + " like any other"));
         for (const bool undropped : {false, true})
             list.push_back(of_one(tile, undropped, "past_lengths_of_one" + id, rows));
     }

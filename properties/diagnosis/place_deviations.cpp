@@ -257,6 +257,11 @@ void without_empty_rows(const BackwardCall&, ModelSteps& steps) {
     };
 }
 
+/// D is taken from the weights that backward has, not from forward's output.
+void with_delta_of_weights(const BackwardCall&, ModelSteps& steps) {
+    steps.delta = [](const ModelRow& row) { return delta_of_weights(row, as_forward_kept); };
+}
+
 /// What forward may do wrong backward may do alone.
 void add_of_forward(std::vector<BackwardDeviation>& list, std::span<const Deviation> forward) {
     for (const Deviation& d : forward) {
@@ -265,10 +270,15 @@ void add_of_forward(std::vector<BackwardDeviation>& list, std::span<const Deviat
                                       .says = "in backward alone: " + d.says,
                                       .respecify = d.respecify,
                                       .in_forward = d.id};
-        BackwardDeviation renewed = alone, guarded = alone;
+        BackwardDeviation renewed = alone, guarded = alone, weighed = alone, both = alone;
         renewed.renewed = true;
         guarded.change = without_empty_rows;
-        list.insert(list.end(), {alone, renewed, guarded});
+        weighed.change = with_delta_of_weights;
+        both.change = [](const BackwardCall& call, ModelSteps& steps) {
+            without_empty_rows(call, steps);
+            with_delta_of_weights(call, steps);
+        };
+        list.insert(list.end(), {alone, renewed, guarded, weighed, both});
     }
 }
 

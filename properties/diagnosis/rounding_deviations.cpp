@@ -74,6 +74,14 @@ Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
 /// cap and biases, before the scale.
 enum class RoundedScores : std::uint8_t { final, scaled, products };
 
+double behind_cap(double x, double cap) {
+    return cap > 0 ? cap * std::tanh(x / cap) : x;
+}
+/// Infinite where the cap is reached.
+double before_cap(double score, double cap) {
+    return cap > 0 ? cap * std::atanh(score / cap) : score;
+}
+
 Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
     const char* ids[] = {"scores", "scaled_products", "products"};
     const char* says[] = {"scores", "scaled products of queries and keys",
@@ -86,8 +94,8 @@ Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
                      [which](Precision format, const Specification& s, const oracle::RowDetail& row,
                              KeyExtent) -> std::optional<WeightChange> {
                          const Problem& p = s.problem;
-                         const bool plain =
-                             p.mask.tensor.kind != MaskKind::additive && !p.alibi && p.softcap == 0;
+                         const bool plain = p.mask.tensor.kind != MaskKind::additive && !p.alibi;
+                         const double cap = which == RoundedScores::final ? 0 : p.softcap;
                          const double scale =
                              which == RoundedScores::products ? effective_scale(p) : 1.0;
                          if (scale == 0 || (which != RoundedScores::final && !plain))
@@ -95,11 +103,11 @@ Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
                          WeightChange change{std::vector<double>(row.scores.size()), {}};
                          for (std::size_t j = 0; j < row.scores.size(); ++j) {
                              if (!std::isfinite(row.scores[j])) continue;
-                             const double x = row.scores[j] / scale;
+                             const double x = before_cap(row.scores[j], cap) / scale;
                              const std::optional<double> r =
                                  rounded_surely(x, std::abs(x) + 1 / scale, format);
                              if (!r) return std::nullopt;
-                             change.numerator[j] = *r * scale - row.scores[j];
+                             change.numerator[j] = behind_cap(*r * scale, cap) - row.scores[j];
                          }
                          return change;
                      }));

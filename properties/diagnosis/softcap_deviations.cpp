@@ -72,7 +72,12 @@ std::vector<Deviation> caps_misplaced() {
                                        : SoftcapPlace::before_bias;
              return out;
          },
-         .declares = declared_softcap},
+         .declares =
+             [](const Specification& s) {
+                 const bool before = s.dialect.softcap == SoftcapPlace::before_bias;
+                 return declared_softcap(s) + "; by design? declare dialect: softcap " +
+                        (before ? "after_bias" : "before_bias");
+             }},
     };
 }
 

@@ -59,12 +59,13 @@ Deviation tiles_skipped(std::int64_t tile, double below) {
 }
 
 // exp(-inf - -inf), NaN for good, where a query sees no key of the first tile that its block comes
-// to. A window decides which tile that is, a causal mask whether there is one (there is where the
+// to; a row that sees no key at all is right where that is asked at last. A window decides which
+// tile that is, a causal mask whether there is one (there is where the
 // query stands at a key or behind it), and a split has a first one of its own: where they could,
 // nothing is claimed.
 std::optional<bound::Expected> nan_behind_hidden_tiles(const Specification& s,
                                                        const bound::Expected& truth,
-                                                       std::int64_t tile) {
+                                                       std::int64_t tile, bool guarded) {
     bound::Expected out = truth;
     const auto kept = rows_of(s);
     const std::vector<oracle::RowDetail>& rows = *kept;
@@ -82,6 +83,7 @@ std::optional<bound::Expected> nan_behind_hidden_tiles(const Specification& s,
             ++seen;
         const bool none = seen == span.end;
         if (!none && seen < span.begin + tile && s.problem.splits < 2) continue;
+        if (none && guarded) continue;
         const bool ends = mask.causal || mask.window.right >= 0;
         const bool reached =
             mask.documents_q.empty() && i + span.end >= length_of(mask.lens_q, s.problem.len_q, b);
@@ -95,13 +97,16 @@ std::optional<bound::Expected> nan_behind_hidden_tiles(const Specification& s,
     return any ? std::optional(std::move(out)) : std::nullopt;
 }
 
-Deviation hidden_first_tile(std::int64_t tile) {
-    return {.id = fmt::format("hidden_first_tile_{}", tile),
-            .says = fmt::format(
-                "NaN, exp(-inf + inf), where a query sees none of the first {} keys", tile),
-            .formula = [tile](const Specification& s, const bound::Expected& truth) {
-                return nan_behind_hidden_tiles(s, truth, tile);
-            }};
+Deviation hidden_first_tile(std::int64_t tile, bool guarded) {
+    return {
+        .id = fmt::format("hidden_first_tile_{}{}", tile, guarded ? "_guarded" : ""),
+        .says = fmt::format("NaN, exp(-inf + inf), where a query sees none of the first {} keys{}",
+                            tile, guarded ? " and some behind them" : ""),
+        .formula =
+            [tile, guarded](const Specification& s, const bound::Expected& truth) {
+                return nan_behind_hidden_tiles(s, truth, tile, guarded);
+            },
+        .form_of = fmt::format("hidden_first_tile_{}", tile)};
 }
 
 }  // namespace
@@ -110,7 +115,7 @@ std::vector<Deviation> tile_candidates() {
     std::vector<Deviation> list;
     for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
         list.push_back(tail_counted(tile));
-        list.push_back(hidden_first_tile(tile));
+        for (const bool guarded : {false, true}) list.push_back(hidden_first_tile(tile, guarded));
         for (const double below : {2.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0})
             list.push_back(tiles_skipped(tile, below));
     }
