@@ -89,6 +89,7 @@ misbehaving overflow_stack | ran out of stack
 misbehaving divide_by_zero | died of SIGFPE
 misbehaving return_error | the tile does not fit: 96 KiB of shared memory are needed
 misbehaving leave_output_unwritten | was never written
+misbehaving read_workspace | its workspace held before the call
 misbehaving throw_runtime_error | let an exception cross the border
 misbehaving throw_bad_alloc | ran out of memory: an allocation failed
 misbehaving crash_in_supports | wrote to address 0x8, which is in no tensor inside supports()

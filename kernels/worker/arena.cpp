@@ -250,6 +250,12 @@ Tensor Arena::collect(const TensorSlot& slot, std::int64_t& poison_at) const {
     return out;
 }
 
+bool Arena::made_of_workspace(const Tensor& output) const {
+    const bool has_one = std::ranges::any_of(
+        slots_, [](const TensorSlot& slot) { return slot.is_workspace() && slot.span_bytes > 0; });
+    return has_one && holds_nan_of(output, variant_.workspace);
+}
+
 void Arena::release_large() {
     std::uint64_t total = 0;
     for (const TensorSlot& slot : slots_) total += slot.pages_bytes;

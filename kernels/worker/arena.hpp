@@ -94,6 +94,8 @@ public:
     /// The elements of an output, dense. poison_at: flat index of the first element that still
     /// holds the poison, -1 where none does.
     Tensor collect(const TensorSlot& slot, std::int64_t& poison_at) const;
+    /// An element of it is a NaN made of what the workspace holds before the call.
+    bool made_of_workspace(const Tensor& output) const;
     /// Gives memory of large calls back to the system.
     void release_large();
 

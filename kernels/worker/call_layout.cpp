@@ -110,6 +110,7 @@ void collect_outputs(Arena& arena, std::uint64_t returned, CallResult& result) {
         const auto role = static_cast<Role>(slot.role);
         Tensor output = arena.collect(slot, poison_at);
         if (role == Role::dropout_keep && !holds_answers(output)) continue;
+        result.workspace_read = result.workspace_read || arena.made_of_workspace(output);
         result.outputs.put(role, std::move(output));
         if (role == Role::dropout_keep) continue;  // cells that are hidden are free
         if (poison_at >= 0 && !result.outputs_unwritten) {

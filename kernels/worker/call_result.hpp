@@ -66,6 +66,8 @@ struct CallResult {
     bool outputs_unwritten = false;
     Role unwritten_role = Role::o;
     std::int64_t unwritten_index = 0;  ///< flat index of the first such element
+    /// some output element is a NaN made of what the workspace held before the call
+    bool workspace_read = false;
     double seconds = 0;
     /// The last lines of what the kernel printed in the call, made printable
     std::string printed;

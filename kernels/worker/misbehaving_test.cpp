@@ -27,7 +27,8 @@ constexpr std::array names = {"well_behaved",         "read_past_k",
                               "return_error",         "leave_output_unwritten",
                               "throw_runtime_error",  "throw_bad_alloc",
                               "refuse_everything",    "crash_in_supports",
-                              "crash_in_create",      "fail_in_create"};
+                              "crash_in_create",      "fail_in_create",
+                              "read_workspace"};
 
 class Misbehaving : public testing::Test {
 protected:
@@ -233,6 +234,18 @@ TEST_F(Misbehaving, LeavingAnOutputUnwritten) {
         EXPECT_EQ(last_.unwritten_role, Role::o);
         EXPECT_EQ(last_.unwritten_index, 2 * 3 * 7 - 1);
     }
+}
+
+TEST_F(Misbehaving, AnsweringWithWhatTheWorkspaceHeld) {
+    open("read_workspace");
+    for (std::uint64_t side : {0, 1}) {
+        EXPECT_EQ(call(side).outcome, Outcome::ok);
+        EXPECT_TRUE(last_.workspace_read);
+        EXPECT_FALSE(last_.outputs_unwritten);
+    }
+    open("leave_output_unwritten");
+    EXPECT_EQ(call(0).outcome, Outcome::ok);
+    EXPECT_FALSE(last_.workspace_read);
 }
 
 TEST_F(Misbehaving, LettingAnExceptionOut) {

@@ -66,6 +66,32 @@ std::int64_t find_poison(const Tensor& tensor, std::uint16_t poison) {
     }
 }
 
+bool holds_nan_of(const Tensor& tensor, std::uint16_t pattern) {
+    constexpr std::uint64_t sign_64 = 1ull << 63, quiet_64 = 1ull << 51;
+    constexpr std::uint64_t sign_32 = 1ull << 31, quiet_32 = 1ull << 22;
+    const std::uint64_t wide = (repeated(pattern) | quiet_64) & ~sign_64;
+    const auto any = [&](std::uint64_t sign, std::uint64_t quiet, auto... nans) {
+        for (std::int64_t at = 0; at < tensor.size(); ++at) {
+            const std::uint64_t bits = (tensor.bits(at) | quiet) & ~sign;
+            if (((bits == nans) || ...)) return true;
+        }
+        return false;
+    };
+    switch (tensor.type()) {
+        case ElementType::f64:
+            return any(sign_64, quiet_64, wide);
+        case ElementType::f32: {
+            const std::uint64_t own = (repeated(pattern) & 0xFFFFFFFFu) & ~sign_32;
+            // A double's fraction cut to the 23 bits of a float's.
+            const std::uint64_t narrowed =
+                0x7F800000u | ((wide & 0x000FFFFFFFFFFFFFull) >> (52 - 23));
+            return any(sign_32, quiet_32, own | quiet_32, narrowed);
+        }
+        default:
+            return false;
+    }
+}
+
 bool holds_answers(const Tensor& mask) {
     for (std::int64_t at = 0; at < mask.size(); ++at)
         if (mask.bits(at) <= 1) return true;

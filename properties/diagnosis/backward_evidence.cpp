@@ -117,6 +117,7 @@ std::optional<BackwardEvidence> judged(search::Kernel& kernel, Specification ask
         return std::nullopt;
     BackwardEvidence e{std::move(asked), {}, {}, std::move(result.outputs), {}, {}};
     e.unwritten = result.outputs_unwritten;
+    e.workspace_read = result.workspace_read;
     Specification& s = e.asked;
     if (s.problem.dropout.p > 0) {
         std::optional<law::KeptMask> keep = kept_by(kernel, s.problem, s.inputs);

@@ -24,7 +24,8 @@ struct BackwardEvidence {
     /// Which weights forward keeps with the next seed; and with this one, of as many queries as
     /// keys that all see each other. Both where weights are dropped and a kernel shows it.
     std::optional<Tensor> next_keep{}, square_keep{};
-    bool unwritten = false;  ///< an element still holds the NaN laid there before the call
+    bool unwritten = false;       ///< an element still holds the NaN laid there before the call
+    bool workspace_read = false;  ///< one is a NaN made of what the workspace held before
 };
 
 struct AllBackwardEvidence {

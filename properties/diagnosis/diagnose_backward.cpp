@@ -7,6 +7,7 @@
 #include "properties/diagnosis/backward_coarser_step.hpp"
 #include "properties/diagnosis/backward_some_rows.hpp"
 #include "properties/diagnosis/backward_strides.hpp"
+#include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/scope.hpp"
 #include "properties/diagnosis/unwritten_gradients.hpp"
 #include "properties/law/gradient_run.hpp"
@@ -273,6 +274,10 @@ std::optional<Diagnosis> diagnose_backward(search::Kernel& kernel,
     if (found.known) {
         add_neighbours(evidence, kernel, counterexample.smallest);
         if (contradicted(found, evidence)) found = explain_backward(evidence);
+    }
+    if (const auto read = workspace_read(evidence.wrong); read && (!found.known || found.general)) {
+        static_cast<Explanation&>(found) = *read;
+        found.known = true;
     }
     if (!found.known)
         if (const auto strides = gradient_strides_ignored(kernel, evidence.wrong)) {

@@ -57,6 +57,23 @@ TEST(DiagnoseBackward, FactorsAreNamedWithTheGradientsTheyAreSeenIn) {
               "gradients 1.37 times as large (seen in dV alone)");
 }
 
+// Of a mask that backward forgets dO.O is no sum of the weights that it has.
+TEST(DiagnoseBackward, DeltaMayBeASumOfTheWeightsThatBackwardHas) {
+    const auto forgetful = [](const Specification& s) {
+        Specification other = s;
+        other.problem.mask.causal = false;
+        const BackwardCall call(other, other,
+                                oracle::attend(s.problem, s.dialect, s.numerics, s.inputs));
+        ModelSteps steps;
+        steps.delta = [](const ModelRow& row) { return delta_of_weights(row, as_forward_kept); };
+        GradientNumbers values;
+        for (const auto& [role, elements] : run_backward(call, steps).of)
+            for (const Near& x : elements) values[role].push_back(x.value);
+        return values;
+    };
+    EXPECT_EQ(diagnosis_of(forgetful).id, "backward_causal_ignored");
+}
+
 // dS is linear in dO, and with a row's delta that of the row below its dQ is another one.
 TEST(DiagnoseBackward, StepsAreNamed) {
     const auto without_mask = [](Specification& s) { s.problem.mask.causal = false; };

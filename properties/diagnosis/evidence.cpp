@@ -88,6 +88,7 @@ std::optional<Evidence> judged_call(Specification asked, worker::CallResult resu
     Evidence e{std::move(asked), {}, std::move(result.outputs)};
     const Problem& p = e.asked.problem;
     e.unwritten = result.outputs_unwritten;
+    e.workspace_read = result.workspace_read;
     e.truth = oracle::attend(p, e.asked.dialect, e.asked.numerics, e.asked.inputs);
     e.output_wrong = disagrees(e.observed[Role::o], e.truth.output, p.format_o);
     e.lse_wrong =

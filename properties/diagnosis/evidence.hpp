@@ -21,7 +21,8 @@ struct Evidence {
     bound::Expected truth;
     TensorSet observed;
     bool output_wrong = false, lse_wrong = false;
-    bool unwritten = false;  ///< an element still holds the NaN laid there before the call
+    bool unwritten = false;       ///< an element still holds the NaN laid there before the call
+    bool workspace_read = false;  ///< one is a NaN made of what the workspace held before
 
     bool wrong() const noexcept { return output_wrong || lse_wrong; }
 };

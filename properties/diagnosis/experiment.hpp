@@ -2,6 +2,7 @@
 // What no wrong specification says and an experiment on the kernel shows: the same calls again with
 // something changed, and whether they come out right then.
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -32,6 +33,19 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
 /// The same call, again and again, is answered otherwise and then as before: what no call before it
 /// explains.
 bool changes_to_and_fro(search::Kernel& kernel, const Case& tried);
+
+/// "workspace_read": some answers are NaN that the workspace held before the call.
+template <typename Call>
+std::optional<Explanation> workspace_read(const std::vector<Call>& wrong) {
+    if (std::ranges::none_of(wrong, &Call::workspace_read)) return std::nullopt;
+    Explanation d;
+    d.id = "workspace_read";
+    d.tells = law::Tells::memory;
+    d.says =
+        "with what its workspace held before the call: some of that is read before it is "
+        "written";
+    return d;
+}
 
 /// "not_finite": what is wrong is NaN or infinity, and every number beside it is right.
 std::optional<Explanation> not_finite(const std::vector<Evidence>& evidence);

@@ -38,7 +38,8 @@ std::vector<Deviation> unlisted() {
                       numbers_of_other_heads(),
                       mixed_lengths(),
                       shared_masks(),
-                      lse_in_other_rows()})
+                      lse_in_other_rows(),
+                      tile_candidates()})
         all.insert(all.end(), part.begin(), part.end());
     constexpr std::int64_t queries[] = {16}, keys[] = {32};
     for (Deviation& d : full_tiles(queries, keys, true)) all.push_back(std::move(d));
@@ -76,6 +77,8 @@ constexpr Played plays[] = {
     {"rope_table_f16", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 31 cache 4 f32"},
     {"rope_positions_end_256", "b1 hq2 hkv2 tq2 tk6 d8 rope half offset 254 cache 4 f32"},
     {"heads_group_power", "b1 hq6 hkv2 tq2 tk5 d4 f32"},
+    {"hidden_first_tile_8_guarded",
+     "b2 hq2 hkv2 tq4 tk20 d4 mask bool pattern left_pad tile 8 lens_kv 20,5 f32"},
     {"empty_splits_counted_16", "b1 hq1 hkv1 tq2 tk20 d4 splits 3 f32"},
     {"split_tiles_dropped_16", "b1 hq1 hkv1 tq2 tk49 d4 splits 2 f32"},
     {"splits_added_weights_16", "b1 hq1 hkv1 tq2 tk40 d4 splits 2 f32"},

@@ -142,6 +142,7 @@ std::optional<Explanation> nan_everywhere(const AllBackwardEvidence& evidence,
                                           const std::vector<Role>& roles) {
     Explanation d;
     d.id = "not_cleared";
+    d.general = true;  // what memory that was says more
     for (const BackwardEvidence& e : evidence.wrong)
         for (const Role role : roles) {
             if (!e.observed.has(role)) continue;
