@@ -108,37 +108,37 @@ TEST_F(LoadError, FailureInCreate) {
 }
 
 TEST_F(LoadError, BadManifest) {
-    const std::string text = misbehaving(24);
+    const std::string text = misbehaving(25);
     EXPECT_EQ(text.substr(0, text.find('\n')),
-              "./libmisbehaving.so#24: manifest:1:84: dialect.causal is \"bottom-right\"; "
+              "./libmisbehaving.so#25: manifest:1:84: dialect.causal is \"bottom-right\"; "
               "did you mean bottom_right?");
     EXPECT_TRUE(text.ends_with("^^^^^^^^^^^^^^\none of bottom_right, top_left")) << text;
 }
 
 TEST_F(LoadError, AnotherAbi) {
-    EXPECT_EQ(misbehaving(25),
-              "./libmisbehaving.so#25: built for ABI 2, this attest speaks ABI 1\n"
+    EXPECT_EQ(misbehaving(26),
+              "./libmisbehaving.so#26: built for ABI 2, this attest speaks ABI 1\n"
               "build it with this attest's attest_kernel.h, or return NULL where host_abi is 1");
 }
 
 TEST_F(LoadError, StructTooSmall) {
     EXPECT_EQ(
-        misbehaving(26),
-        "./libmisbehaving.so#26: attest_kernel_api.struct_size is 24, at least 64 are needed\n"
+        misbehaving(27),
+        "./libmisbehaving.so#27: attest_kernel_api.struct_size is 24, at least 64 are needed\n"
         "set it to sizeof(attest_kernel_api)");
 }
 
 TEST_F(LoadError, MissingFunction) {
-    EXPECT_EQ(misbehaving(27),
-              "./libmisbehaving.so#27: attest_kernel_api.forward is NULL\n"
+    EXPECT_EQ(misbehaving(28),
+              "./libmisbehaving.so#28: attest_kernel_api.forward is NULL\n"
               "manifest and forward are required");
 }
 
 TEST_F(LoadError, CrashInGetKernel) {
-    const std::string text = misbehaving(28);
+    const std::string text = misbehaving(29);
     EXPECT_EQ(text.substr(0, text.find('+')),
-              "CRASH ./libmisbehaving.so#28: its process died of SIGSEGV inside "
-              "attest_get_kernel(1, 28)\nat libmisbehaving.so");
+              "CRASH ./libmisbehaving.so#29: its process died of SIGSEGV inside "
+              "attest_get_kernel(1, 29)\nat libmisbehaving.so");
     EXPECT_TRUE(text.ends_with("\nno law was checked; 3 attempts, the same each time")) << text;
 }
 

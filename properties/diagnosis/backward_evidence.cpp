@@ -117,7 +117,6 @@ std::optional<BackwardEvidence> judged(search::Kernel& kernel, Specification ask
         return std::nullopt;
     BackwardEvidence e{std::move(asked), {}, {}, std::move(result.outputs), {}, {}};
     e.unwritten = result.outputs_unwritten;
-    e.workspace_read = result.workspace_read;
     Specification& s = e.asked;
     if (s.problem.dropout.p > 0) {
         std::optional<law::KeptMask> keep = kept_by(kernel, s.problem, s.inputs);
@@ -138,6 +137,8 @@ std::optional<BackwardEvidence> judged(search::Kernel& kernel, Specification ask
         if (e.observed.has(role) &&
             any_outside(e.observed[role], e.truth[role], law::gradient_format(s.problem, role)))
             e.wrong.push_back(role);
+    const auto nan = [&](Role role) { return nan_for_a_number(e.observed[role], e.truth[role]); };
+    e.workspace_read = result.workspace_read && std::ranges::any_of(e.wrong, nan);
     return e;
 } catch (const BadInput&) {
     return std::nullopt;

@@ -25,7 +25,7 @@ struct BackwardEvidence {
     /// keys that all see each other. Both where weights are dropped and a kernel shows it.
     std::optional<Tensor> next_keep{}, square_keep{};
     bool unwritten = false;       ///< an element still holds the NaN laid there before the call
-    bool workspace_read = false;  ///< one is a NaN made of what the workspace held before
+    bool workspace_read = false;  ///< one is NaN, of what the workspace held before, for a number
 };
 
 struct AllBackwardEvidence {

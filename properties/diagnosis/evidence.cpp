@@ -82,17 +82,27 @@ std::vector<Case> cases_that_held(const std::vector<search::CaseRecord>& records
 
 }  // namespace
 
+bool nan_for_a_number(const Tensor& observed, const std::vector<bound::ExpectedElement>& truth) {
+    for (std::size_t n = 0; n < truth.size(); ++n)
+        if (std::isfinite(truth[n].value) && std::isfinite(truth[n].bound) &&
+            std::isnan(observed.get(static_cast<std::int64_t>(n))))
+            return true;
+    return false;
+}
+
 std::optional<Evidence> judged_call(Specification asked, worker::CallResult result) try {
     if (products(asked.problem) > products_max) return std::nullopt;
     if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
     Evidence e{std::move(asked), {}, std::move(result.outputs)};
     const Problem& p = e.asked.problem;
     e.unwritten = result.outputs_unwritten;
-    e.workspace_read = result.workspace_read;
     e.truth = oracle::attend(p, e.asked.dialect, e.asked.numerics, e.asked.inputs);
     e.output_wrong = disagrees(e.observed[Role::o], e.truth.output, p.format_o);
     e.lse_wrong =
         e.observed.has(Role::lse) && disagrees(e.observed[Role::lse], e.truth.lse, lse_format(p));
+    e.workspace_read = result.workspace_read &&
+                       (nan_for_a_number(e.observed[Role::o], e.truth.output) ||
+                        (e.lse_wrong && nan_for_a_number(e.observed[Role::lse], e.truth.lse)));
     return e;
 } catch (const BadInput&) {
     return std::nullopt;  // a call that means nothing to the reference

@@ -22,7 +22,7 @@ struct Evidence {
     TensorSet observed;
     bool output_wrong = false, lse_wrong = false;
     bool unwritten = false;       ///< an element still holds the NaN laid there before the call
-    bool workspace_read = false;  ///< one is a NaN made of what the workspace held before
+    bool workspace_read = false;  ///< one is NaN, of what the workspace held before, for a number
 
     bool wrong() const noexcept { return output_wrong || lse_wrong; }
 };
@@ -69,6 +69,9 @@ bool answered(const search::CaseRecord& record, law::Decision decision) noexcept
 
 /// The reference would take too long to answer it under every deviation.
 bool too_large(const Case& tried) noexcept;
+
+/// An element is NaN where the truth is a number.
+bool nan_for_a_number(const Tensor& observed, const std::vector<bound::ExpectedElement>& truth);
 
 /// The format of the log-sum-exp of such a call.
 Precision lse_format(const Problem& problem) noexcept;

@@ -33,16 +33,6 @@ std::int64_t all_agree(const Tensor& observed, const bound::Expected& truth, Pre
     return agree;
 }
 
-/// NaN in some element that sees none.
-bool leaked(const Evidence& e) {
-    const Tensor& observed = e.observed[Role::o];
-    for (std::size_t n = 0; n < e.truth.output.size(); ++n)
-        if (std::isfinite(e.truth.output[n].value) &&
-            std::isnan(observed.get(static_cast<std::int64_t>(n))))
-            return true;
-    return false;
-}
-
 }  // namespace
 
 bool holds_nonfinite(const Evidence& e) {
@@ -78,7 +68,8 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
     d.declared =
         "that what is hidden is left out; by design? declare dialect: nonfinite unspecified";
     for (const Evidence& e : evidence) {
-        if (!holds_nonfinite(e) || !leaked(e)) return std::nullopt;
+        const bool leaked = nan_for_a_number(e.observed[Role::o], e.truth.output);
+        if (!holds_nonfinite(e) || !leaked) return std::nullopt;
         const TensorSet inputs = with_numbers(e.asked.inputs);
         const worker::CallResult result = kernel.forward(e.asked.problem, inputs);
         if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))

@@ -34,7 +34,7 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
 /// explains.
 bool changes_to_and_fro(search::Kernel& kernel, const Case& tried);
 
-/// "workspace_read": some answers are NaN that the workspace held before the call.
+/// "workspace_read": some answers are NaN of what the workspace held before the call.
 template <typename Call>
 std::optional<Explanation> workspace_read(const std::vector<Call>& wrong) {
     if (std::ranges::none_of(wrong, &Call::workspace_read)) return std::nullopt;
