@@ -171,7 +171,7 @@ std::string RunFinding::beside() const {
     if (other_numbers.empty()) return {};
     std::string text;
     for (const std::string& law : other_numbers) text += (text.empty() ? "" : ", ") + law;
-    return text + ": wrong where this shows, in other numbers than it predicts";
+    return text + ": wrong mostly where this shows, in other numbers than it predicts";
 }
 
 RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleReport& one,

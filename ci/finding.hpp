@@ -37,7 +37,7 @@ struct RunFinding {
     /// Told from the findings before it; else what those leave unexplained, by them or by others.
     bool apart = true;
     std::vector<std::string> laws;  ///< the lead's first
-    /// Of the laws, those whose cases are wrong where the cause shows, and in other numbers.
+    /// Of the laws, those whose cases are wrong mostly where the cause shows, in other numbers.
     std::vector<std::string> other_numbers;
     std::string problem;
     std::string computes, agree, declares;  ///< what the diagnosis knows; empty: nothing
@@ -52,7 +52,8 @@ struct RunFinding {
     std::string when() const;
     /// "masking.causal and 11 more".
     std::string title() const;
-    /// "reference.lse: wrong where this shows, in other numbers than it predicts"; empty: of none.
+    /// "reference.lse: wrong mostly where this shows, in other numbers than it predicts"; empty: of
+    /// none.
     std::string beside() const;
 };
 
