@@ -99,7 +99,8 @@ public:
             search::SessionKernel session(kernel::parse_kernel_spec(kernel), {});
             const diagnosis::Diagnosis d =
                 diagnosis::diagnose(session, *result.counterexample, result.records);
-            said.insert(d.known ? d.id : "not known (next " + d.next_id + ")");
+            said.insert(d.known ? diagnosis::defect_of(d) : "not known (next " + d.next_id + ")");
+            if (d.known) said.insert(d.id);
         }
         // One of tens of thousands of calls a case takes minutes to shrink.
         if (judged == 0) GTEST_SKIP() << "quick leaves out " << *mutant_.must.begin();

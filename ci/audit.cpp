@@ -69,13 +69,14 @@ private:
 };
 
 /// No more than a run makes of this law. A call of simulated threads takes a hundred times as long.
-/// No law may see an equivalent: each is as good as named by its row, where that is affordable.
+/// No law may see an equivalent: each is half as good as named by its row, where that is
+/// affordable.
 std::int64_t cases_of(const law::Property& law, const BugAudit& bug, bool simulated,
                       const AuditOptions& options) {
     const bool named = std::ranges::find(bug.must, law.id) != bug.must.end();
     const std::int64_t most = named            ? options.cases
                               : simulated      ? options.cases_simulated
-                              : bug.equivalent ? options.cases
+                              : bug.equivalent ? (options.cases + 1) / 2
                                                : options.cases_elsewhere;
     return search::numbers_of(law, {.end = most}, false).end;
 }
@@ -148,9 +149,10 @@ void ask_diagnosis(BugAudit& sum, AuditBench& bench, const kernel::Mutant& mutan
     const auto told = diagnosis::diagnose(bench.kernel(), shrinker.shrink(records.back()), records);
     sum.says = told.known ? told.id : "";
     if (!mutant.diagnosis.empty())
-        sum.told = !told.known                   ? Told::silent
-                   : told.id == mutant.diagnosis ? Told::right
-                                                 : Told::wrong;
+        sum.told = !told.known ? Told::silent
+                   : told.id == mutant.diagnosis || diagnosis::defect_of(told) == mutant.diagnosis
+                       ? Told::right
+                       : Told::wrong;
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace attest::ci {
 struct AuditOptions {
     std::vector<std::string> match;  ///< globs on laws; empty: all
     std::uint64_t seed = 1;
-    std::int64_t cases = 120;  ///< a law and seed, at most, of laws that the bug's row names
+    std::int64_t cases = 240;  ///< a law and seed, at most, of laws that the bug's row names; half
+                               ///< of them on a change that is no bug
     std::int64_t cases_elsewhere = 30;  ///< of the others
     std::int64_t cases_simulated = 4;   ///< of the others, where threads are simulated
     std::int64_t seeds = 1;             ///< a law sees a bug that it sees under each of them

@@ -92,8 +92,8 @@ void define_tools(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     audit->add_option("--match", o.match, "laws to try, a glob; bugs of other laws may escape")
         ->allow_extra_args(false);
     audit->add_option("--cases", t.cases,
-                      "cases a law and seed (120, and 30 of laws that the bug's row does not name, "
-                      "4 where threads are simulated)");
+                      "cases a law and seed (240, half of them on a change that is no bug, 30 of "
+                      "laws that the bug's row does not name, 4 where threads are simulated)");
     audit->add_option("--seed", t.seed, "the first seed (1)");
     audit->add_option("--seeds", t.seeds, "a law must see a bug under so many seeds (1)");
     audit->add_option("--jobs", t.jobs, "planted bugs at once (one a core)");

@@ -22,7 +22,8 @@ Html verdict_section(const AuditReport& report) {
         out << "<div class=\"banner\"><p>A part: not every planted bug, or not every "
                "law.</p></div>\n";
     out << "<p class=\"key gap\"><span>" << Text{counted(report.cases, "case")}
-        << " at most a law that the bug\u2019s row names, "
+        << " at most a law that the bug\u2019s row names, half of them on a change "
+           "that is no bug, "
         << Text{std::to_string(report.cases_elsewhere)} << " another, "
         << Text{std::to_string(report.cases_simulated)}
         << " where threads are simulated</span><span>" << Text{counted(report.seeds, "seed")}

@@ -205,7 +205,7 @@ void BackwardCall::fill_scores(const Specification& shown) {
             for (std::int64_t c = 0; c < p.dim_qk; ++c) s.dot += q[c] * k[c];
             if (!call.mask.empty()) s.mask = call.mask_at(b, h, i, j);
             if (p.mask.tensor.kind == MaskKind::boolean) s.mask = 0;  // visible_keys says it
-            s.ahead = static_cast<double>(range.position - (j - range.key_base));
+            s.ahead = static_cast<double>(row.position - (j - range.key_base));
             if (!call.slopes.empty())
                 s.alibi = -call.slopes[static_cast<std::size_t>(h)] * std::abs(s.ahead);
             s.magnitude = sizes.magnitude[y];

@@ -90,5 +90,14 @@ TEST(BackwardSomeRows, NaNThatWasWrittenIsNamedByItsRows) {
     EXPECT_EQ(found.id, "nan_gradients_unseen");
 }
 
+// Two queries stand at keys 0 and 1, the row behind them at 2.
+TEST(BackwardSomeRows, ThosePastALengthStandBehindTheLastQuery) {
+    const BackwardEvidence e = evidence_of(
+        parse_case("b1 hq1 hkv1 tq3 tk3 d1 alibi lens_q 2 lens_kv 2 f32 grad"), reference);
+    EXPECT_EQ(e.call->score(0, 0, 1, 0).ahead, 1);
+    EXPECT_EQ(e.call->score(0, 0, 2, 0).ahead, 2);
+    EXPECT_EQ(e.call->score(0, 0, 2, 1).ahead, 1);
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

@@ -127,9 +127,22 @@ void join_backward(Groups& groups, const std::vector<CounterexampleReport>& coun
     }
 }
 
-// A write or read elsewhere is put down to a defect of addresses, where that can be met.
 constexpr std::string_view of_addresses[] = {"strides_ignored", "_strides"};
 
+// Right where all is contiguous is what a kernel is too that mistakes the strides of one tensor: in
+// some layouts it reads what nobody gave it, which no name predicts.
+void join_ignored_strides(Groups& groups) {
+    const Group ignored{Group::Kind::deviation, "strides_ignored"};
+    if (!groups.contains(ignored)) return;
+    const auto named = std::ranges::find_if(groups, [](const auto& group) {
+        return group.first.kind == Group::Kind::deviation &&
+               !group.first.which.starts_with(of_backward) &&
+               group.first.which.ends_with(of_addresses[1]);
+    });
+    if (named != groups.end()) join(groups, ignored, Group(named->first));
+}
+
+// A write or read elsewhere is put down to a defect of addresses, where that can be met.
 void join_strays(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
     std::vector<Group> named;
     for (const auto& [group, members] : groups)
@@ -260,6 +273,7 @@ void join_groups(Groups& groups, std::vector<CounterexampleReport>& counterexamp
     join_what_fits(groups, counterexamples);
     join_backward(groups, counterexamples);
     join_places(groups, counterexamples);
+    join_ignored_strides(groups);
     join_strays(groups, counterexamples);
     // What is wrong in both passes and has no name in either is one defect more often than two.
     if (groups.contains(unexplained) && groups.contains(unexplained_backward))

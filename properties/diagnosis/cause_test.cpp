@@ -91,6 +91,18 @@ TEST(Cause, StrayReadsBesideIgnoredStridesAreOneDefect) {
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
+TEST(Cause, IgnoredStridesAreThoseOfTheTensorThatIsNamed) {
+    const std::string strided = "b1 hq1 hkv1 tq1 tk2 d2 layout_v bhdt f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.output", "strides_ignored", strided),
+        counterexample("masking.padding", "v_k_head_strides", strided),
+    };
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    EXPECT_EQ(all[0].diagnosis.id, "strides_ignored");  // as it was found there
+    all[1] = counterexample("masking.padding", "window_left_one_more", strided);
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
 TEST(Cause, AnExpThatWasShownTakesWhatLiesWithinItsBounds) {
     const std::string line = "b1 hq1 hkv1 tq1 tk2 d1 f32";
     std::vector<CounterexampleReport> all{

@@ -176,9 +176,10 @@ std::vector<Deviation> other_tails(const AllEvidence& evidence) {
     return list;
 }
 
-}  // namespace
+// All that is known, tried on a call of so many keys, takes a minute.
+constexpr std::int64_t keys_of_all_max = 8192;
 
-std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
+std::vector<Deviation> all_lists(const AllEvidence& evidence) {
     std::vector<Deviation> list = diagonal_candidates(evidence.wrong);
     for (auto part : {starting_maxima(),
                       tile_candidates(),
@@ -198,6 +199,7 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       pages_beside(),
                       other_strides(),
                       last_sums_not_rescaled(),
+                      not_rescaled_after_sink(),
                       finite_in_tensors(),
                       hidden_scores(evidence),
                       inputs_narrowed(),
@@ -223,6 +225,16 @@ std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
                       own_splits(evidence),
                       in_some_channels(evidence)})
         list.insert(list.end(), part.begin(), part.end());
+    return list;
+}
+
+}  // namespace
+
+// What fails with no fewer keys has to do with how many there are.
+std::vector<Deviation> fitted_deviations(const AllEvidence& evidence) {
+    const bool long_alone = std::ranges::all_of(
+        evidence.wrong, [](const Evidence& e) { return e.asked.problem.len_kv > keys_of_all_max; });
+    std::vector<Deviation> list = long_alone ? cut_indices() : all_lists(evidence);
     const auto from = [&](ExtentOf extent, Deviation (*dropped)(std::int64_t)) {
         const std::int64_t n = dropped_from(evidence, extent);
         const bool longer = std::ranges::any_of(

@@ -85,16 +85,16 @@ std::vector<Deviation> merges_rounded();
 /// Several inputs narrowed at once (narrow_input_deviations.cpp).
 std::vector<Deviation> inputs_narrowed();
 
-/// A finite score for what a mask tensor hides; some score for whatever is hidden
-/// (hidden_deviations.cpp).
+/// A finite score for what a mask tensor hides, or for whatever is hidden (hidden_deviations.cpp).
 std::vector<Deviation> finite_in_tensors();
 std::vector<Deviation> hidden_scores(const AllEvidence& evidence);
 
 /// A log-sum-exp multiplied or divided by the scale (lse_scale_deviations.cpp).
 std::vector<Deviation> lse_misscaled();
 
-/// A sum of weights alone not rescaled in the last tile (online_deviations.cpp).
+/// A sum of weights alone not rescaled in the last tile; any sum, where it starts with the sink.
 std::vector<Deviation> last_sums_not_rescaled();
+std::vector<Deviation> not_rescaled_after_sink();
 
 /// Splits and mask values that end early (limit_deviations.cpp).
 std::vector<Deviation> early_limits();

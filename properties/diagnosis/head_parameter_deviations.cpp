@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -34,21 +35,23 @@ const OtherHead other_heads_of_numbers[] = {
      [](const Problem& p, std::int64_t h) { return p.heads_q - 1 - h; }},
 };
 
-Deviation of_other_head(Role role, const std::string& id, const std::string& what,
+Deviation of_other_head(std::vector<Role> roles, const std::string& id, const std::string& what,
                         const OtherHead& other) {
     return {.id = id + other.id,
             .says = what + other.says,
-            .respecify =
-                [role, head = other.head](const Specification& s) -> std::optional<Specification> {
-                if (!s.inputs.has(role)) return std::nullopt;
-                const Tensor& numbers = s.inputs[role];
+            .respecify = [roles = std::move(roles), head = other.head](
+                             const Specification& s) -> std::optional<Specification> {
                 bool differs = false;
-                const auto other = [&](std::int64_t h) {
-                    const double own = numbers.get(head(s.problem, h));
-                    differs = differs || own != numbers.get(h);
-                    return own;
-                };
-                Specification out = with_numbers_of_heads(s, role, other);
+                Specification out = s;
+                for (const Role role : roles) {
+                    if (!s.inputs.has(role)) continue;
+                    const Tensor& numbers = s.inputs[role];
+                    out = with_numbers_of_heads(out, role, [&](std::int64_t h) {
+                        const double own = numbers.get(head(s.problem, h));
+                        differs = differs || own != numbers.get(h);
+                        return own;
+                    });
+                }
                 return differs ? std::optional(std::move(out)) : std::nullopt;
             }};
 }
@@ -64,8 +67,10 @@ std::vector<Deviation> numbers_of_other_heads() {
     std::vector<Deviation> list;
     const auto add = [&list](const OtherHead& other) {
         list.push_back(
-            of_other_head(Role::alibi_slopes, "alibi_of_", "the ALiBi slope of ", other));
-        list.push_back(of_other_head(Role::sinks, "sink_of_", "the sink of ", other));
+            of_other_head({Role::alibi_slopes}, "alibi_of_", "the ALiBi slope of ", other));
+        list.push_back(of_other_head({Role::sinks}, "sink_of_", "the sink of ", other));
+        list.push_back(of_other_head({Role::alibi_slopes, Role::sinks}, "alibi_and_sink_of_",
+                                     "the ALiBi slope and the sink of ", other));
     };
     for (const OtherHead& other : other_heads_of_numbers) add(other);
     for (const std::int64_t n : {64, 32, 16, 8, 4, 2}) add(modulo(n));

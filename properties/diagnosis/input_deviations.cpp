@@ -51,6 +51,39 @@ Deviation key_index_cut(std::int64_t kept, std::string id, const std::string& wh
             .tells = law::Tells::visibility};
 }
 
+/// Where a key lies, in elements from its sequence's first or the tensor's, counted in 16 bits.
+Deviation key_offset_cut(std::string id, const std::string& what, std::vector<Role> roles,
+                         bool of_tensor) {
+    constexpr std::int64_t kept = 65536;
+    return {.id = fmt::format("{}_offset_modulo_{}{}", id, kept, of_tensor ? "_of_tensor" : ""),
+            .says = fmt::format("the {} where its offset mod {} lies, in elements of {}", what,
+                                kept, of_tensor ? "the tensor" : "its sequence"),
+            .respecify = [of_tensor, roles = std::move(roles)](
+                             const Specification& s) -> std::optional<Specification> {
+                const Problem& p = s.problem;
+                if (p.cache.page_size > 0 || p.cache.ring) return std::nullopt;
+                bool differs = false;
+                Specification out = s;
+                for (const Role role : roles) {
+                    const Tensor& t = s.inputs[role];
+                    const Layout& layout = role == Role::k ? p.layout_k : p.layout_v;
+                    const std::int64_t dim = t.shape()[3], rows = t.shape()[1] * t.shape()[2];
+                    if (layout != Layout{}) return std::nullopt;
+                    const auto read = [&](std::int64_t b, std::int64_t h, std::int64_t j,
+                                          std::int64_t c) {
+                        const std::int64_t from = of_tensor ? 0 : b * rows * dim;
+                        const std::int64_t own = ((b * t.shape()[1] + h) * t.shape()[2] + j) * dim;
+                        const std::int64_t cut = (own - from) % kept + from;
+                        differs = differs || cut != own;
+                        return t.get(cut + c);
+                    };
+                    out.inputs.put(role, remake(t.type(), t.shape(), read));
+                }
+                return differs ? std::optional(std::move(out)) : std::nullopt;
+            },
+            .tells = law::Tells::visibility};
+}
+
 // Sequence b is taken to have the keys of sequence b mod N.
 Deviation key_lengths_modulo(std::int64_t kept) {
     return {.id = fmt::format("key_lengths_modulo_{}", kept),
@@ -142,6 +175,12 @@ std::vector<Deviation> cut_indices() {
         list.push_back(key_index_cut(kept, "keys_and_values", "key and value", {Role::k, Role::v}));
         list.push_back(key_index_cut(kept, "keys", "key", {Role::k}));
         list.push_back(key_index_cut(kept, "values", "value", {Role::v}));
+    }
+    for (const bool of_tensor : {false, true}) {
+        list.push_back(key_offset_cut("key", "key", {Role::k}, of_tensor));
+        list.push_back(key_offset_cut("value", "value", {Role::v}, of_tensor));
+        list.push_back(
+            key_offset_cut("key_and_value", "key and value", {Role::k, Role::v}, of_tensor));
     }
     for (std::int64_t kept = 64; kept >= 2; kept /= 2) list.push_back(key_lengths_modulo(kept));
     return list;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -118,19 +119,40 @@ Deviation last_key_from_before(std::string id, const std::string& words, std::ve
             .tells = law::Tells::visibility};
 }
 
-/// Of a sequence's last page in a cache so many keys.
-Deviation last_page_dropped(const char* id, const char* says,
-                            std::int64_t (*lost)(std::int64_t keys, std::int64_t slots)) {
-    return {.id = id,
-            .says = says,
-            .respecify = [lost](const Specification& s) -> std::optional<Specification> {
-                const std::int64_t slots = s.problem.cache.page_size;
-                if (!s.problem.cache.present || slots == 0) return std::nullopt;
+/// Of a sequence's last page in a cache so many keys; without pages, of a last tile of so many. A
+/// tile of 0: nothing there.
+Deviation last_page_dropped(std::string id, std::string says,
+                            std::int64_t (*lost)(std::int64_t keys, std::int64_t slots),
+                            std::int64_t tile = 0) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [lost, tile](const Specification& s) -> std::optional<Specification> {
+                const bool paged = s.problem.cache.present && s.problem.cache.page_size > 0;
+                const std::int64_t slots = paged ? s.problem.cache.page_size : tile;
+                if (slots == 0) return std::nullopt;
                 return hiding(s, [&](const MaskPlace& p) {
                     return p.column >= p.len_kv - lost(p.len_kv, slots) && p.column < p.len_kv;
                 });
             },
             .tells = law::Tells::visibility};
+}
+
+/// A rest of 0 taken for the number of keys in the last page, or tile.
+std::vector<Deviation> full_last_dropped() {
+    const auto lost = [](std::int64_t keys, std::int64_t slots) {
+        return keys % slots == 0 ? slots : 0;
+    };
+    const std::string id = "pages_full_last_dropped",
+                      says = "attention without a sequence's last page where its keys fill it";
+    std::vector<Deviation> list{last_page_dropped(id, says, lost)};
+    for (const std::int64_t tile : {16, 32, 64, 128})
+        list.push_back(as_form_of(
+            id, last_page_dropped(fmt::format("{}_or_{}", id, tile),
+                                  fmt::format("{}; without pages, without the last {} keys where "
+                                              "the number of keys is a multiple of that",
+                                              says, tile),
+                                  lost, tile)));
+    return list;
 }
 
 }  // namespace
@@ -151,10 +173,7 @@ std::vector<Deviation> lost_keys() {
                           [](std::int64_t keys, std::int64_t slots) {
                               return std::int64_t{(keys - 1) % slots == 0};
                           }));
-    list.push_back(last_page_dropped(
-        "pages_full_last_dropped",
-        "attention without a sequence's last page where its keys fill it",
-        [](std::int64_t keys, std::int64_t slots) { return keys % slots == 0 ? slots : 0; }));
+    std::ranges::move(full_last_dropped(), std::back_inserter(list));
     return list;
 }
 

@@ -230,7 +230,7 @@ std::vector<Deviation> lse_deviations() {
                       [](const Specification& s, const oracle::RowDetail& row, double right) {
                           if (!s.problem.sink) return right;
                           double keys = 0;
-                          for (const double weight : row.weights) keys += weight;
+                          for (const double share : row.shares) keys += share;
                           return right + in_base(s, std::log(keys));
                       }),
         lse_deviation(

@@ -1,9 +1,12 @@
 // A running maximum that starts too high, that is taken of too much, or is not subtracted.
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "properties/diagnosis/fitted.hpp"
+#include "properties/diagnosis/other_maximum.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rounded_step.hpp"
 #include "properties/diagnosis/rows_of.hpp"
@@ -12,81 +15,6 @@
 namespace attest::diagnosis {
 
 namespace {
-
-// exp(S - m) of an f32 with m at its start where every S is below that. 104 below it is 0, whatever
-// the arithmetic: half the least subnormal is exp(-103.97). Between there and 87 below, where exp
-// becomes subnormal, nothing is claimed, and of such a row's log-sum-exp never. A denominator of 0
-// leaves NaN, or 0 where it is guarded.
-using StartOf = std::function<std::vector<double>(const Specification&, std::size_t rows)>;
-std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
-                                            const Specification& s, const bound::Expected& truth) {
-    if (s.problem.format_q == Precision::f64) return std::nullopt;
-    bool any = false;
-    bound::Expected out = truth;
-    const auto kept = rows_of(s);
-    const std::vector<oracle::RowDetail>& rows = *kept;
-    const std::vector<double> starts = start_of(s, rows.size());
-    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        const double below = starts[row] - rows[row].max;
-        if (truth.row_empty[row] != 0 || !(below > 87)) continue;
-        // A sink is added behind the keys: what is left of the sum is its own weight.
-        const bool sink = s.problem.sink, known = below > 104 && !sink;
-        any = any || known;
-        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
-            out.output[n] = known ? bound::ExpectedElement{underflow, 0, 0}
-                                  : bound::ExpectedElement{0, 0, infinite};
-        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
-    }
-    if (!any) return std::nullopt;
-    return out;
-}
-
-// exp(S) of an f32: beyond log(FLT_MAX) = 88.72 the sums are infinite and their quotient is NaN;
-// where all are that small it is 0 as above. A sum of some hundred may be infinite from 80 on.
-std::optional<bound::Expected> not_subtracted(double underflow, const Specification& s,
-                                              const bound::Expected& truth) {
-    std::optional<bound::Expected> low = maximum_from(
-        [](const Specification&, std::size_t rows) { return std::vector<double>(rows, 0.0); },
-        underflow, s, truth);
-    if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
-    bool any = low.has_value();
-    bound::Expected out = low ? std::move(*low) : truth;
-    const auto kept = rows_of(s);
-    const std::vector<oracle::RowDetail>& rows = *kept;
-    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        if (!(rows[row].max > 80)) continue;
-        const bool known = rows[row].max > 89;
-        any = any || known;
-        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
-            out.output[n] = known ? bound::ExpectedElement{std::nan(""), 0, 0}
-                                  : bound::ExpectedElement{0, 0, infinite};
-        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
-    }
-    if (!any) return std::nullopt;
-    return out;
-}
-
-// What a quotient of two sums that are 0 gives: NaN, or 0 where it is guarded.
-using WhereZero = std::function<std::optional<bound::Expected>(
-    double quotient, const Specification&, const bound::Expected& truth)>;
-Deviation underflowing(std::string id, std::string says, bool guarded, WhereZero expected) {
-    if (guarded) id += "_guarded";
-    return formula_deviation(
-        std::move(id), says + " the output is " + (guarded ? "0" : "NaN"),
-        [quotient = guarded ? 0.0 : std::nan(""), expected = std::move(expected)](
-            const Specification& s, const bound::Expected& truth) {
-            return expected(quotient, s, truth);
-        });
-}
-
-Deviation maximum_not_subtracted(bool guarded) {
-    return underflowing("maximum_not_subtracted",
-                        "weights exp(S) without the maximum: beyond 88 they are infinite, and "
-                        "where all are below -104",
-                        guarded, not_subtracted);
-}
 
 // NaN where a query sees no key, and no sink; its log-sum-exp is open.
 std::optional<bound::Expected> empty_rows_nan(const Specification& s, bound::Expected out) {
@@ -228,7 +156,9 @@ std::vector<Deviation> starting_maxima() {
         for (const bool guarded : {false, true}) list.push_back(starting_maximum(start, guarded));
     for (const bool guarded : {false, true}) {
         list.push_back(maximum_of_hidden(guarded));
-        list.push_back(maximum_not_subtracted(guarded));
+        std::ranges::move(maximum_not_subtracted(guarded), std::back_inserter(list));
+        for (const std::int64_t step : {2, 4, 8, 16, 32, 64})
+            std::ranges::move(maximum_without_rest(step, guarded), std::back_inserter(list));
     }
     return list;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "properties/diagnosis/fitted.hpp"
@@ -21,8 +22,9 @@ struct RunningMaxima {
     double last = -infinite;
 };
 
-RunningMaxima running_maxima(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile) {
-    RunningMaxima m;
+RunningMaxima running_maxima(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile,
+                             double start = -infinite) {
+    RunningMaxima m{{}, start};
     for (std::int64_t from = span.begin; from < span.end; from += tile) {
         for (std::int64_t j = from; j < std::min(from + tile, span.end); ++j)
             m.last = std::max(m.last, row.scores[static_cast<std::size_t>(j)]);
@@ -35,38 +37,64 @@ RunningMaxima running_maxima(const oracle::RowDetail& row, KeyExtent span, std::
 enum class NotRescaled : std::uint8_t { both, output, sum };
 /// last_seen: the last one that the query sees a key of.
 enum class InTiles : std::uint8_t { all, last, last_seen };
+/// A sink is added behind all keys, or is what the maximum and the sum of weights start with.
+enum class SinkPlace : std::uint8_t { last, first };
+
+/// The logarithms of what weights are larger by than they should be: the keys' and the sink's.
+struct NotRescaledWeights {
+    std::vector<double> keys;
+    double sink = 0;
+
+    double log_sum(const oracle::RowDetail& row) const {
+        const double of_keys = log_sum_change(row, keys);
+        return sink == 0
+                   ? of_keys
+                   : std::log(std::exp(of_keys) + std::exp(row.sink - row.lse) * std::expm1(sink));
+    }
+};
 
 // exp(S - m_t) instead of exp(S - m) in one split: m - m_t is added, of every tile t, or of those
 // before the last one, by the maximum before that.
 void add_changes(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile, InTiles in,
-                 std::vector<double>& change) {
-    const auto [at, most] = running_maxima(row, span, tile);
+                 double start, NotRescaledWeights& change) {
+    const auto [at, most] = running_maxima(row, span, tile, start);
     std::int64_t last_key = span.begin;
     for (std::int64_t j = span.begin; j < span.end; ++j)
-        if (in == InTiles::last || row.weights[static_cast<std::size_t>(j)] > 0) last_key = j;
+        if (in == InTiles::last || row.shares[static_cast<std::size_t>(j)] > 0) last_key = j;
     const std::int64_t last = span.begin + (last_key - span.begin) / tile * tile;
+    const auto of = [&](std::int64_t key) {
+        return key < span.begin ? start : at[static_cast<std::size_t>((key - span.begin) / tile)];
+    };
     for (std::int64_t j = span.begin; j < span.end; ++j) {
         const auto n = static_cast<std::size_t>(j);
-        if (row.weights[n] <= 0) continue;
-        const auto of = [&](std::int64_t key) {
-            return at[static_cast<std::size_t>((key - span.begin) / tile)];
-        };
+        if (row.shares[n] <= 0) continue;
         if (in == InTiles::all)
-            change[n] = most - of(j);
+            change.keys[n] = most - of(j);
         else if (j < last)
-            change[n] = most - of(last - 1);
+            change.keys[n] = most - of(last - 1);
     }
+    if (std::isfinite(start)) change.sink = most - (in == InTiles::all ? start : of(last - 1));
 }
 
-std::vector<double> changes(const Problem& problem, const oracle::RowDetail& row, KeyExtent span,
-                            std::int64_t tile, InTiles in) {
-    std::vector<double> change(row.scores.size(), 0.0);
-    for (const KeyExtent part : split_extents(problem, span))
-        add_changes(row, part, tile, in, change);
+/// Of all splits; the first of them starts with the sink.
+NotRescaledWeights changes(const oracle::RowDetail& row, const std::vector<KeyExtent>& parts,
+                           std::int64_t tile, InTiles in, SinkPlace sink) {
+    NotRescaledWeights change{std::vector<double>(row.scores.size(), 0.0)};
+    double start = sink == SinkPlace::first ? row.sink : -infinite;
+    for (const KeyExtent part : parts) {
+        add_changes(row, part, tile, in, start, change);
+        start = -infinite;
+    }
     return change;
 }
 
-Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
+/// The name of the defect, or a form of it.
+Deviation with_sink(SinkPlace sink, std::string id, std::string says, const WeightChangeOf& of) {
+    if (sink == SinkPlace::last) return weight_deviation(std::move(id), std::move(says), of);
+    return as_form_of(id, weight_deviation(id + "_sink_first", std::move(says), of));
+}
+
+Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile, SinkPlace sink) {
     const char* ids[] = {"", "_output", "_sum"};
     const char* subjects[] = {"sums", "a sum of values", "a sum of weights"};
     const auto n = static_cast<std::size_t>(what);
@@ -74,36 +102,39 @@ Deviation not_rescaled(NotRescaled what, InTiles in, std::int64_t tile) {
     const char* places[] = {"", "_last", "_last_seen"};
     const char* where[] = {"", "the last, ", "the last that is seen, "};
     const auto k = static_cast<std::size_t>(in);
-    return of_parts(weight_deviation(
-        std::string("not_rescaled") + places[k] + ids[n] + "_" + std::to_string(tile),
+    return of_parts(with_sink(
+        sink, std::string("not_rescaled") + places[k] + ids[n] + "_" + std::to_string(tile),
         std::string(subjects[n]) + " not rescaled where " + where[k] + tiles +
             " has a larger maximum",
-        [what, in, tile](const Specification& s, const oracle::RowDetail& row,
-                         KeyExtent span) -> std::optional<WeightChange> {
-            std::vector<double> change = changes(s.problem, row, span, tile, in);
-            if (what == NotRescaled::both) return WeightChange{std::move(change), {}};
-            if (what == NotRescaled::output) return WeightChange{std::move(change), 0.0};
-            return WeightChange{{}, log_sum_change(row, change)};
+        [what, in, tile, sink](const Specification& s, const oracle::RowDetail& row,
+                               KeyExtent span) -> std::optional<WeightChange> {
+            NotRescaledWeights change =
+                changes(row, split_extents(s.problem, span), tile, in, sink);
+            const double sum = change.log_sum(row);
+            if (what == NotRescaled::both && change.sink == 0)
+                return WeightChange{std::move(change.keys), {}};
+            if (what == NotRescaled::both) return WeightChange{std::move(change.keys), sum};
+            if (what == NotRescaled::output) return WeightChange{std::move(change.keys), 0.0};
+            return WeightChange{{}, sum};
         }));
 }
 
 // l alone, in the last tile. None where the mask tensor hides the last tile or tiles that no other
 // rule does: a kernel may pass over them or not.
-Deviation last_sum_not_rescaled(std::int64_t tile, bool splits_of_whole) {
-    return weight_deviation(
-        "not_rescaled_last_sum_" + std::to_string(tile) + (splits_of_whole ? "_whole" : ""),
+Deviation last_sum_not_rescaled(std::int64_t tile, bool splits_of_whole, SinkPlace sink) {
+    return with_sink(
+        sink, "not_rescaled_last_sum_" + std::to_string(tile) + (splits_of_whole ? "_whole" : ""),
         "a sum of weights not rescaled where the last tile of " + std::to_string(tile) + " keys" +
             (splits_of_whole ? ", of a split that has whole ones," : "") + " has a larger maximum",
-        [tile, splits_of_whole](const Specification& s, const oracle::RowDetail& row,
-                                KeyExtent span) -> std::optional<WeightChange> {
+        [tile, splits_of_whole, sink](const Specification& s, const oracle::RowDetail& row,
+                                      KeyExtent span) -> std::optional<WeightChange> {
             const auto ways = splits_of_tiles(s.problem, span, tile);
-            std::vector<double> last(row.scores.size()), seen = last;
-            for (const KeyExtent part : splits_of_whole ? ways.back() : ways.front()) {
-                add_changes(row, part, tile, InTiles::last, last);
-                add_changes(row, part, tile, InTiles::last_seen, seen);
-            }
-            if (s.problem.mask.tensor.kind != MaskKind::none && last != seen) return std::nullopt;
-            return WeightChange{{}, log_sum_change(row, seen)};
+            const auto& parts = splits_of_whole ? ways.back() : ways.front();
+            const NotRescaledWeights last = changes(row, parts, tile, InTiles::last, sink),
+                                     seen = changes(row, parts, tile, InTiles::last_seen, sink);
+            if (s.problem.mask.tensor.kind != MaskKind::none && last.keys != seen.keys)
+                return std::nullopt;
+            return WeightChange{{}, seen.log_sum(row)};
         });
 }
 
@@ -125,7 +156,7 @@ std::optional<std::vector<double>> growth_below(const std::vector<KeyExtent>& pa
         for (std::size_t t = at.size(); t-- > 0;) {
             const std::int64_t from = part.begin + static_cast<std::int64_t>(t) * tile;
             for (std::int64_t j = from; j < std::min(from + tile, part.end); ++j)
-                if (const auto n = static_cast<std::size_t>(j); row.weights[n] > 0)
+                if (const auto n = static_cast<std::size_t>(j); row.shares[n] > 0)
                     change[n] = later;
             const double grows = t > 0 ? at[t] - at[t - 1] : infinite;
             if (std::abs(grows - limit) < near) return std::nullopt;
@@ -177,7 +208,7 @@ std::optional<WeightChange> merged_by_maxima(const Specification& s, const oracl
         double most = -infinite, share = 0;
         for (std::int64_t j = part.begin; j < part.end; ++j) {
             most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
-            share += row.weights[static_cast<std::size_t>(j)];
+            share += row.shares[static_cast<std::size_t>(j)];
         }
         if (!(share > 0)) continue;
         std::fill(change.numerator.begin() + part.begin, change.numerator.begin() + part.end,
@@ -205,6 +236,19 @@ Deviation overlapping_splits(const std::string& id, const std::string& says, std
         });
 }
 
+std::vector<Deviation> sums_not_rescaled(SinkPlace sink) {
+    std::vector<Deviation> list;
+    for (const std::int64_t tile : {1, 16, 32, 64, 128}) {
+        for (const NotRescaled what : {NotRescaled::both, NotRescaled::output, NotRescaled::sum})
+            list.push_back(not_rescaled(what, InTiles::all, tile, sink));
+        if (tile == 1) continue;
+        for (const NotRescaled what : {NotRescaled::both, NotRescaled::output})
+            for (const InTiles last : {InTiles::last, InTiles::last_seen})
+                list.push_back(not_rescaled(what, last, tile, sink));
+    }
+    return list;
+}
+
 }  // namespace
 
 std::vector<Deviation> online_deviations() {
@@ -220,22 +264,21 @@ std::vector<Deviation> online_deviations() {
         overlapping_splits("splits_overlap_behind",
                            "splits that each take the key behind their last too", 0),
     };
-    for (const std::int64_t tile : {1, 16, 32, 64, 128}) {
-        for (const NotRescaled what : {NotRescaled::both, NotRescaled::output, NotRescaled::sum})
-            list.push_back(not_rescaled(what, InTiles::all, tile));
-        if (tile == 1) continue;
-        for (const NotRescaled what : {NotRescaled::both, NotRescaled::output})
-            for (const InTiles last : {InTiles::last, InTiles::last_seen})
-                list.push_back(not_rescaled(what, last, tile));
-    }
+    std::ranges::move(sums_not_rescaled(SinkPlace::last), std::back_inserter(list));
     return list;
 }
 
 std::vector<Deviation> last_sums_not_rescaled() {
     std::vector<Deviation> list;
     for (const std::int64_t tile : {16, 32, 64, 128})
-        for (const bool whole : {false, true}) list.push_back(last_sum_not_rescaled(tile, whole));
+        for (const bool whole : {false, true})
+            for (const SinkPlace sink : {SinkPlace::last, SinkPlace::first})
+                list.push_back(last_sum_not_rescaled(tile, whole, sink));
     return list;
+}
+
+std::vector<Deviation> not_rescaled_after_sink() {
+    return sums_not_rescaled(SinkPlace::first);
 }
 
 // By which a maximum may grow before a kernel rescales: those that kernels were found with.

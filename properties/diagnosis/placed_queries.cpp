@@ -50,6 +50,11 @@ constexpr Origin origins[] = {
      [](const Problem& p, const MaskPlace&) {
          return length_of(p.mask.lens_kv, p.len_kv, 0) - length_of(p.mask.lens_q, p.len_q, 0);
      }},
+    {"queries_behind_cache",
+     "queries placed behind all keys that a cache holds for any sequence, if it holds some",
+     [](const Problem& p, const MaskPlace& at) {
+         return p.cache.present && p.cache.len > 0 ? p.cache.len : at.len_kv - at.len_q;
+     }},
     {"queries_not_before", "queries placed no earlier than their own number",
      [](const Problem&, const MaskPlace& at) {
          return std::max<std::int64_t>(at.len_kv - at.len_q, 0);

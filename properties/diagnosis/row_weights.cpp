@@ -50,7 +50,7 @@ private:
     void add(const oracle::RowDetail& row, const WeightChange& c) {
         any = any || c.denominator.value_or(0) != 0;
         for (std::size_t j = 0; j < c.numerator.size(); ++j)
-            any = any || (row.weights[j] > 0 && c.numerator[j] != 0);
+            any = any || (row.shares[j] > 0 && c.numerator[j] != 0);
     }
 };
 
@@ -175,7 +175,7 @@ std::optional<double> lse_between(const oracle::RowDetail& row, KeyExtent keys) 
 double log_sum_change(const oracle::RowDetail& row, const std::vector<double>& change) {
     double sum = 1;
     for (std::size_t j = 0; j < change.size(); ++j)
-        if (row.weights[j] > 0) sum += row.weights[j] * std::expm1(change[j]);
+        if (row.shares[j] > 0) sum += row.shares[j] * std::expm1(change[j]);
     return std::log(sum);
 }
 

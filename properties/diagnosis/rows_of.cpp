@@ -19,11 +19,11 @@ struct RowsOfCall {
     }
 };
 
-// 32 MiB of doubles: the calls that a cause is looked for in are small.
-constexpr std::size_t numbers_most = std::size_t{1} << 22;
+// 128 MiB of doubles: several calls of as many keys as two bytes count stay.
+constexpr std::size_t numbers_most = std::size_t{1} << 24;
 
 std::size_t numbers_in(const std::vector<oracle::RowDetail>& rows, const TensorSet& inputs) {
-    std::size_t numbers = rows.empty() ? 0 : 2 * rows.size() * rows.front().scores.size();
+    std::size_t numbers = rows.empty() ? 0 : 3 * rows.size() * rows.front().scores.size();
     for (std::size_t role = 0; role < role_count; ++role)
         if (inputs.has(static_cast<Role>(role)))
             numbers += static_cast<std::size_t>(inputs[static_cast<Role>(role)].size());

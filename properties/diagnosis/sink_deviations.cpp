@@ -53,7 +53,7 @@ std::vector<Deviation> shares_of_the_sink() {
                             KeyExtent) -> std::optional<WeightChange> {
                              if (!s.problem.sink) return WeightChange{};
                              double keys = 0;
-                             for (const double weight : row.weights) keys += weight;
+                             for (const double share : row.shares) keys += share;
                              return WeightChange{{}, std::log(keys + std::exp(row.max - row.lse))};
                          }));
     // Its share of the sum is e^(sink - LSE). 2^(sink - m) of a share that is not told from 0 is
@@ -64,7 +64,7 @@ std::vector<Deviation> shares_of_the_sink() {
            KeyExtent) -> std::optional<WeightChange> {
             if (!s.problem.sink) return WeightChange{};
             double keys = 0;
-            for (const double weight : row.weights) keys += weight;
+            for (const double share : row.shares) keys += share;
             const double share = 1 - keys;
             if (!(share > 0x1p-20)) return std::nullopt;
             const double sink = row.lse + std::log(share), most = std::max(row.max, sink);
@@ -78,7 +78,7 @@ std::vector<Deviation> shares_of_the_sink() {
            KeyExtent) -> std::optional<WeightChange> {
             if (!s.problem.sink) return WeightChange{};
             double keys = 0;
-            for (const double weight : row.weights) keys += weight;
+            for (const double share : row.shares) keys += share;
             if (!(keys > 0) || !(1 - keys > 0x1p-20)) return std::nullopt;
             const double most = *std::ranges::max_element(row.scores);  // of keys alone
             return WeightChange{{}, std::log(keys + std::exp(most) * (1 - keys))};
@@ -127,8 +127,8 @@ std::vector<Deviation> sink_deviations() {
             if (!s.problem.sink) return WeightChange{};
             double most = -infinite, of_keys = 0;
             for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                if (row.weights[j] > 0) most = std::max(most, row.scores[j]);
-                of_keys += row.weights[j];
+                if (row.shares[j] > 0) most = std::max(most, row.scores[j]);
+                of_keys += row.shares[j];
             }
             const double largest = std::exp(most - row.lse), own = 1 - of_keys;
             if (!std::isfinite(most) || own <= largest) return WeightChange{};
@@ -206,7 +206,7 @@ std::vector<Deviation> sinks_of_splits() {
                 for (std::int64_t from = span.begin; from < span.end; from += keys) {
                     double seen = 0;
                     for (std::int64_t j = from; j < std::min(from + keys, span.end); ++j)
-                        seen += row.weights[static_cast<std::size_t>(j)];
+                        seen += row.shares[static_cast<std::size_t>(j)];
                     share -= seen;
                     splits += seen > 0;
                 }

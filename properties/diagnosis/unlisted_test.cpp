@@ -37,6 +37,8 @@ std::vector<Deviation> unlisted() {
                       other_strides(),
                       numbers_of_other_heads(),
                       mixed_lengths(),
+                      cut_indices(),
+                      starting_maxima(),
                       shared_masks(),
                       lse_in_other_rows(),
                       tile_candidates()})
@@ -122,6 +124,7 @@ constexpr Played plays[] = {
     {"pages_of_first_in_8", "b1 hq1 hkv1 tq2 tk20 d4 cache 18 page 4 f32"},
     {"rope_last_channels", "b1 hq2 hkv2 tq2 tk6 d8 rope half dims 4 offset 31 cache 4 f32"},
     {"not_rescaled_last_sum_16", "b1 hq1 hkv1 tq2 tk20 d4 f32"},
+    {"not_rescaled_last_sum_16_sink_first", "b1 hq1 hkv1 tq2 tk20 d4 sink f32"},
     {"window_ignored_at_left_1", "b1 hq2 hkv2 tq9 tk9 d4 window 8 1 f32"},
     {"mask_values_hide_-1000", "b1 hq2 hkv2 tq3 tk2 d4 mask additive floor -1000 f32"},
     {"mask_infinity_-10", "b1 hq2 hkv2 tq3 tk9 d4 mask additive f32"},
@@ -156,6 +159,10 @@ constexpr Played plays[] = {
     {"window_queries_first_16_32_16", "b1 hq1 hkv1 tq90 tk90 d4 window 20 -1 f32"},
     {"v_k_head_strides", "b1 hq2 hkv2 tq3 tk9 d4 layout_v bthd pad 1 f32"},
     {"o_q_all_strides", "b1 hq2 hkv2 tq3 tk9 d4 layout_o bthd pad 1 f32"},
+    {"key_offset_modulo_65536", "b1 hq2 hkv2 tq1 tk18000 d2 f32"},
+    {"pages_full_last_dropped_or_16", "b1 hq1 hkv1 tq2 tk32 d4 f32"},
+    {"maximum_without_rest_4", "b1 hq2 hkv2 tq3 tk5 d4 f32 values logit1e3"},
+    {"alibi_and_sink_of_group_by_key_head", "b1 hq6 hkv2 tq9 tk9 d4 alibi sink f32"},
     {"documents_as_long_as_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
 };
 
@@ -173,6 +180,21 @@ TEST(OtherStrides, ALogSumExpThatNobodyAsksForHasNone) {
         if (d.id == "lse_plain_strides") {
             EXPECT_FALSE(predict(d, s, truth));
         }
+}
+
+TEST(QueriesPlacedElsewhere, BehindTheCacheWhereItHoldsKeys) {
+    const std::vector<Deviation> all = queries_placed_elsewhere();
+    const auto own = std::ranges::find(all, "queries_behind_cache_rope", &Deviation::id);
+    ASSERT_NE(own, all.end());
+    const auto differs = [&](const char* line) {
+        const Case c = parse_case(line);
+        const Specification s{c.problem, {}, {}, make_inputs(c)};
+        const bound::Expected truth = oracle::attend(s.problem, s.dialect, s.numerics, s.inputs);
+        return predict(*own, s, truth).has_value();
+    };
+    EXPECT_TRUE(differs("b2 hq2 hkv2 tq2 tk6 d8 rope half lens_kv 3,6 cache 4 f32"));
+    EXPECT_FALSE(differs("b2 hq2 hkv2 tq2 tk6 d8 rope half lens_kv 6,6 cache 4 f32"));
+    EXPECT_FALSE(differs("b2 hq2 hkv2 tq6 tk6 d8 rope half lens_q 3,6 lens_kv 3,6 f32"));
 }
 
 TEST(OwnSplits, OfSoManyKeysEachAndAtMostSoMany) {

@@ -1,7 +1,9 @@
-// Edges met on purpose: where a cache, a sequence's keys or a window ends at a multiple of what
-// kernels cut keys into. Positions off by one there are right everywhere else.
+// Edges met on purpose: where a call's keys, a cache, a sequence's keys or a window ends at a
+// multiple of what kernels cut keys into. Positions off by one there are right everywhere else, and
+// the path for whole tiles is taken nowhere else.
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -34,6 +36,22 @@ std::vector<Unit> units_of(const Problem& p) {
 class Edge {
 public:
     Edge(const Raw& raw, Unit unit) : raw_(raw), unit_(unit) {}
+
+    /// The keys of some calls without a cache end there. Queries that were about as many follow.
+    void keys(Problem& p) const {
+        constexpr std::int64_t percent_moved = 30;
+        const bool as_wanted = raw_.size == Size::full;  // for several tiles, say
+        const bool whole = !p.cache.present && p.mask.documents_kv.empty();
+        if (!whole || as_wanted || raw_.edge >= percent_moved) return;
+        const auto keys = below(p.len_kv, p);
+        if (!keys) return;
+        const std::int64_t gone = p.len_kv - *keys;
+        const bool alike = std::abs(p.len_q - p.len_kv) <= 1;
+        p.len_kv -= gone;
+        if (alike) p.len_q -= gone;
+        for (std::int64_t& len : p.mask.lens_kv) len = std::min(len, p.len_kv);
+        for (std::int64_t& len : p.mask.lens_q) len = std::min(len, p.len_q);
+    }
 
     /// The cache ends at the edge: keys give way.
     void cache(Problem& p) const {
@@ -91,7 +109,8 @@ void meet_an_edge(Problem& problem, const Raw& raw, const Capability& capability
     const std::vector<Unit> units = units_of(problem);
     if (raw.edge >= percent_met || units.empty()) return;
     const Edge edge(raw, units[static_cast<std::size_t>(raw.edge_of) % units.size()]);
-    for (void (Edge::*meet)(Problem&) const : {&Edge::cache, &Edge::lengths, &Edge::window}) {
+    for (void (Edge::*meet)(Problem&) const :
+         {&Edge::keys, &Edge::cache, &Edge::lengths, &Edge::window}) {
         Problem moved = problem;
         (edge.*meet)(moved);
         fit(moved, capability);

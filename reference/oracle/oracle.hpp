@@ -32,8 +32,11 @@ bound::Expected attend_rows(const Problem& problem, const Dialect& dialect,
 /// Scores and weights of one row in double: masked keys have score -inf and weight 0. Keys in
 /// order.
 struct RowDetail {
-    std::vector<double> scores, weights;
+    std::vector<double> scores;
+    /// Shares before dropout, which add up to 1 with the sink's; weights after it.
+    std::vector<double> shares, weights;
     double max = 0, sum = 0, lse = 0;
+    double sink = 0;  ///< its score; -infinite where there is none
 };
 
 /// The rows of one call, which is made ready once. `inputs` have to outlive it.

@@ -54,14 +54,18 @@ RowDetail RowDetails::row(std::int64_t flat) {
     const std::int64_t len_kv = c.problem.len_kv;
     detail.scores.assign(static_cast<std::size_t>(len_kv), hidden);
     detail.weights.assign(static_cast<std::size_t>(len_kv), 0.0);
-    detail.max = detail.lse = hidden;
+    detail.shares = detail.weights;
+    detail.max = detail.lse = detail.sink = hidden;
     const RowValues& row = c.runner.values();
+    if (!c.call.sinks.empty())
+        detail.sink =
+            c.call.sinks[static_cast<std::size_t>(flat / c.problem.len_q % c.problem.heads_q)];
     if (row.score.empty()) return detail;
     for (std::size_t j = 0; j < c.runner.visible().size(); ++j) {
         const std::int64_t at = c.runner.visible()[j];
         const auto key = static_cast<std::size_t>(at);
         detail.scores[key] = row.score[j];
-        detail.weights[key] = row.weight[j];
+        detail.weights[key] = detail.shares[key] = row.weight[j];
         if (c.keep == nullptr) continue;
         const bool kept = c.keep->get(flat * len_kv + at) != 0;
         detail.weights[key] = kept ? row.weight[j] / (1 - c.problem.dropout.p) : 0;

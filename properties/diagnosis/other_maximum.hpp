@@ -1,0 +1,32 @@
+#pragma once
+// Weights of a softmax taken against another number than the row's largest score.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "properties/diagnosis/deviation.hpp"
+
+namespace attest::diagnosis {
+
+/// For each row, flat over [batch, heads_q, len_q], the number that is subtracted from its scores.
+using StartOf = std::function<std::vector<double>(const Specification&, std::size_t rows)>;
+
+/// What becomes of rows whose scores all lie far below that number; none where there are none.
+/// `underflow` is a quotient of two sums that are 0: NaN, or 0 where it is guarded.
+std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
+                                            const Specification& s, const bound::Expected& truth);
+
+/// A deviation of such rows, with that quotient.
+using WhereZero = std::function<std::optional<bound::Expected>(
+    double quotient, const Specification&, const bound::Expected& truth)>;
+Deviation underflowing(std::string id, std::string says, bool guarded, WhereZero expected);
+
+/// No number at all: exp(S).
+std::vector<Deviation> maximum_not_subtracted(bool guarded);
+
+/// The largest of whole steps of keys: whoever takes several at once and forgets the rest.
+std::vector<Deviation> maximum_without_rest(std::int64_t step, bool guarded);
+
+}  // namespace attest::diagnosis
