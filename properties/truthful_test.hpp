@@ -63,8 +63,11 @@ public:
         manifest_.formats = {Precision::f16};
         manifest_.gradients.clear();
         manifest_.numerics.accumulate = NumberFormat::f16;
-        overflows_ = true;
+        overflows_from_ = traits(Precision::f16).max_finite;
     }
+
+    /// For one that computes in base 2: NaN where a mask leaves a row scores of -inf for that.
+    void overflow_in_base_two() { overflows_from_ = traits(Precision::f32).max_finite / 1.4427; }
 
     const kernel::Manifest& manifest() const noexcept override { return manifest_; }
     bool supports(const Problem& problem, std::string* reason) override {
@@ -104,8 +107,9 @@ public:
             for (std::size_t i = 0; i < elements.size(); ++i) {
                 const bool open = leaves_open && answer.row_empty[i / width] != 0;
                 tensor.set(static_cast<std::int64_t>(i), open ? all : answer_of(elements[i], call));
-                if (overflows_ && elements[i].bound == infinite &&
-                    largest_score(problem, inputs, i / width) > traits(Precision::f16).max_finite)
+                if (overflows_from_ > 0 && elements[i].bound == infinite &&
+                    (largest_score(problem, inputs, i / width) > overflows_from_ ||
+                     std::abs(problem.mask.tensor.floor) > overflows_from_))
                     tensor.set(static_cast<std::int64_t>(i), std::nan(""));
             }
             result.outputs.put(role, std::move(tensor));
@@ -174,7 +178,7 @@ private:
     PlantedDeviation deviation_;
     std::vector<Question> before_;
     std::int64_t calls_ = 0;
-    bool overflows_ = false;
+    double overflows_from_ = 0;  ///< 0: nowhere
 };
 
 /// How a law judged a number of drawn cases.

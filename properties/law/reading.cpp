@@ -33,7 +33,11 @@ bool may_overflow(const Run& call, const bound::ExpectedElement& expected) {
     const bound::KernelModel m = bound::resolve(call.problem(), call.trial().numerics());
     double most = std::min({m.max_finite, m.score_max, m.query_max, m.bias_max, m.fed_max});
     if (m.centred_keys || m.centred_values) most = std::min(most, m.centred_max);
-    return most <= traits(Precision::f16).max_finite;
+    constexpr double log2e = 1.45;  // and a little more
+    const MaskTensor& mask = call.problem().mask.tensor;
+    const bool lowest =
+        mask.kind == MaskKind::additive && log2e * std::abs(mask.floor) > m.max_finite;
+    return lowest || most <= traits(Precision::f16).max_finite;
 }
 
 namespace {

@@ -21,7 +21,8 @@ bool blind(const PlannedCall& call, const Row& row);
 
 /// Whether NaN may be what a right kernel returns for this element: nothing is proven of it, and a
 /// format that the kernel declares for a step ends where f16 does, so that the step may overflow
-/// and a difference of infinities follow. f32 holds every score and sum that is drawn.
+/// and a difference of infinities follow. f32 holds every score and sum that is drawn, but the
+/// lowest of its numbers as a mask's floor times log2(e), in a kernel that counts in base 2.
 bool may_overflow(const Run& call, const bound::ExpectedElement& expected);
 
 /// Where the true O_ic lies by the kernel's answer; everything where the bound is infinite, but NaN
