@@ -197,6 +197,7 @@ std::vector<Deviation> all_lists(const AllEvidence& evidence) {
                       rotation_tables(),
                       other_heads(),
                       pages_beside(),
+                      page_layouts(),
                       other_strides(),
                       last_sums_not_rescaled(),
                       not_rescaled_after_sink(),

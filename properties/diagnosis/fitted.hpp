@@ -64,6 +64,7 @@ std::vector<Deviation> other_heads();
 
 /// Slots of pages read from the page beside (cache_deviations.cpp).
 std::vector<Deviation> pages_beside();
+std::vector<Deviation> page_layouts();  ///< (page_layout_deviations.cpp)
 
 /// The sum over values rounded (rounded_output_deviations.cpp).
 std::vector<Deviation> sums_of_values_rounded();
@@ -120,11 +121,10 @@ std::vector<Deviation> split_outputs_rounded();
 /// Strides of other tensors (stride_deviations.cpp).
 std::vector<Deviation> other_strides();
 
-/// Queries placed from other origins than the lengths of the axes, for masks, ALiBi or rotation or
-/// some of these (placed_queries.cpp).
+/// Queries placed from other origins than the lengths of the axes (placed_queries.cpp).
 std::vector<Deviation> queries_placed_elsewhere();
 
-/// Splits of the kernel's own accord; of the calls in which it was wrong the smallest is asked
+/// Splits of the kernel's own accord, by the smallest call that is wrong
 /// (own_split_deviations.cpp).
 std::vector<Deviation> own_splits(const AllEvidence& evidence);
 

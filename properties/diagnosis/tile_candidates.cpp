@@ -109,6 +109,49 @@ Deviation hidden_first_tile(std::int64_t tile, bool guarded) {
         .form_of = fmt::format("hidden_first_tile_{}", tile)};
 }
 
+/// The first key of the first tile of which no query of a block sees a key; the last key's next
+/// where there is none.
+std::int64_t first_hidden_tile(const Problem& p, const std::vector<oracle::RowDetail>& rows,
+                               std::int64_t first_row, std::int64_t count, std::int64_t tile) {
+    for (std::int64_t from = 0; from < p.len_kv; from += tile) {
+        bool seen = false;
+        for (std::int64_t row = first_row; row < first_row + count && !seen; ++row) {
+            const auto& scores = rows[static_cast<std::size_t>(row)].scores;
+            seen =
+                std::any_of(scores.begin() + from, scores.begin() + std::min(from + tile, p.len_kv),
+                            [](double score) { return score > -infinite; });
+        }
+        if (!seen) return from;
+    }
+    return p.len_kv;
+}
+
+// A loop that ends where it should pass over a tile. Of one query or a block of them.
+Deviation ended_by_hidden_tile(std::int64_t tile, std::int64_t queries) {
+    return {.id = fmt::format("ends_at_hidden_tile_{}_{}", tile, queries),
+            .says = fmt::format(
+                "no key from the first {} on that a mask tensor hides from {}", tile,
+                queries == 1 ? "the query" : fmt::format("its block of {} queries", queries)),
+            .respecify = [tile, queries](const Specification& s) -> std::optional<Specification> {
+                const Problem& p = s.problem;
+                if (p.mask.tensor.kind == MaskKind::none || !p.mask.documents_q.empty())
+                    return std::nullopt;
+                const auto rows = rows_of(s);
+                const std::int64_t blocks = (p.len_q + queries - 1) / queries;
+                std::vector<std::int64_t> ends;
+                for (std::int64_t head = 0; head < p.batch * p.heads_q; ++head)
+                    for (std::int64_t i = 0; i < p.len_q; i += queries)
+                        ends.push_back(first_hidden_tile(p, *rows, head * p.len_q + i,
+                                                         std::min(queries, p.len_q - i), tile));
+                return hiding(s, [&](const MaskPlace& at) {
+                    const std::int64_t block =
+                        (at.batch * p.heads_q + at.head) * blocks + at.query / queries;
+                    return at.key >= ends[static_cast<std::size_t>(block)];
+                });
+            },
+            .tells = law::Tells::visibility};
+}
+
 }  // namespace
 
 std::vector<Deviation> tile_candidates() {
@@ -118,6 +161,8 @@ std::vector<Deviation> tile_candidates() {
         for (const bool guarded : {false, true}) list.push_back(hidden_first_tile(tile, guarded));
         for (const double below : {2.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0})
             list.push_back(tiles_skipped(tile, below));
+        for (const std::int64_t queries : {1, 16, 32, 64, 128})
+            list.push_back(ended_by_hidden_tile(tile, queries));
     }
     return list;
 }
