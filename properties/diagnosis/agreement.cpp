@@ -182,10 +182,10 @@ std::optional<SharedExplanation> shared_explanation(const Deviation& deviation,
     const auto predicted = [&](const Evidence& e) { return agrees(deviation, e); };
     const bool fits = s.fits(cases) && s.count.telling > 0;
     if (!fits && (s.silent == cases || s.count.agree == 0)) return std::nullopt;
-    if (!fits && !predicted(evidence.wrong.front()) &&
-        2 * std::ranges::count_if(evidence.wrong, predicted) <= cases)
-        return std::nullopt;
+    const bool few = !fits && 2 * std::ranges::count_if(evidence.wrong, predicted) <= cases;
+    if (few && !predicted(evidence.wrong.front())) return std::nullopt;
     SharedExplanation found{explanation_of(s, evidence, part), false};
+    found.explanation.few = few;
     found.whole = fits && !found.explanation.unlimited;
     return found;
 }

@@ -53,6 +53,19 @@ bool differentiates(const CounterexampleReport& c) {
     return law != nullptr && law->needs.backward;
 }
 
+// A name that most of its counterexamples refute in other calls than their smallest is none.
+void withdraw_if_few(Groups& groups, const Group& group,
+                     std::vector<CounterexampleReport>& counterexamples) {
+    const auto few = std::ranges::count_if(
+        groups[group], [&](std::size_t n) { return counterexamples[n].diagnosis.few; });
+    if (2 * few <= std::ssize(groups[group])) return;
+    for (const std::size_t n : groups[group]) {
+        static_cast<Explanation&>(counterexamples[n].diagnosis) = {};
+        counterexamples[n].diagnosis.known = false;
+    }
+    join(groups, group, unexplained);
+}
+
 // What agrees with a known defect of other counterexamples in too few elements to tell it from the
 // truth is put down to it; so is what that defect predicts in part.
 void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
@@ -97,6 +110,7 @@ void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterex
         if (groups[group].empty()) groups.erase(group);
     }
     for (const Group& group : known) std::ranges::sort(groups[group]);
+    for (const Group& group : known) withdraw_if_few(groups, group, counterexamples);
 }
 
 std::vector<std::pair<Group, Explanation>> named_groups(
@@ -133,13 +147,13 @@ constexpr std::string_view of_addresses[] = {"strides_ignored", "_strides"};
 // some layouts it reads what nobody gave it, which no name predicts.
 void join_ignored_strides(Groups& groups) {
     const Group ignored{Group::Kind::deviation, "strides_ignored"};
-    if (!groups.contains(ignored)) return;
     const auto named = std::ranges::find_if(groups, [](const auto& group) {
         return group.first.kind == Group::Kind::deviation &&
                !group.first.which.starts_with(of_backward) &&
                group.first.which.ends_with(of_addresses[1]);
     });
-    if (named != groups.end()) join(groups, ignored, Group(named->first));
+    if (named != groups.end() && groups.contains(ignored))
+        join(groups, ignored, Group(named->first));
 }
 
 // A write or read elsewhere is put down to a defect of addresses, where that can be met.

@@ -5,28 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "properties/diagnosis/actor_test.hpp"
+#include "properties/diagnosis/cause_example_test.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "reference/problem/case.hpp"
-#include "reference/problem/digest.hpp"
 
 namespace attest::diagnosis {
 namespace {
-
-CounterexampleReport counterexample(const std::string& law, const std::string& deviation,
-                                    const std::string& line) {
-    CounterexampleReport c;
-    c.example.law = law;
-    c.example.id = sha256_hex(law);
-    c.example.smallest = parse_case(line);
-    c.example.verdict.violation.emplace().problem = "sentence of " + law;
-    c.diagnosis.known = !deviation.empty();
-    c.diagnosis.id = deviation;
-    c.diagnosis.tells = deviation == "causal_top_left" ? law::Tells::visibility
-                        : deviation == "remembers"     ? law::Tells::memory
-                                                       : law::Tells::nothing;
-    c.diagnosis.cases = 3;
-    return c;
-}
 
 std::string id_of(const CounterexampleReport& c) {
     return c.example.id.substr(0, 8);
@@ -91,18 +75,6 @@ TEST(Cause, StrayReadsBesideIgnoredStridesAreOneDefect) {
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
-TEST(Cause, IgnoredStridesAreThoseOfTheTensorThatIsNamed) {
-    const std::string strided = "b1 hq1 hkv1 tq1 tk2 d2 layout_v bhdt f32";
-    std::vector<CounterexampleReport> all{
-        counterexample("reference.output", "strides_ignored", strided),
-        counterexample("masking.padding", "v_k_head_strides", strided),
-    };
-    EXPECT_EQ(group_causes(all).size(), 1u);
-    EXPECT_EQ(all[0].diagnosis.id, "strides_ignored");  // as it was found there
-    all[1] = counterexample("masking.padding", "window_left_one_more", strided);
-    EXPECT_EQ(group_causes(all).size(), 2u);
-}
-
 TEST(Cause, AnExpThatWasShownTakesWhatLiesWithinItsBounds) {
     const std::string line = "b1 hq1 hkv1 tq1 tk2 d1 f32";
     std::vector<CounterexampleReport> all{
@@ -115,14 +87,6 @@ TEST(Cause, AnExpThatWasShownTakesWhatLiesWithinItsBounds) {
     EXPECT_TRUE(all[1].diagnosis.known);
     group_causes(open);
     EXPECT_FALSE(open[0].diagnosis.known);  // something else is left unexplained
-}
-
-Explanation explanation(const std::string& id, bool refuted = false) {
-    Explanation e;
-    e.id = id;
-    e.says = "what " + id + " is";
-    e.refuted = refuted;
-    return e;
 }
 
 TEST(Cause, AsFewAsPossibleExplainAll) {

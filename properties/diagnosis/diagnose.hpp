@@ -37,6 +37,8 @@ struct Explanation {
     bool narrowed = false;   ///< of a backward: it says that of some gradients what holds of others
     std::string in_forward{};  ///< of a backward: id of the deviation of forward that implies it
     bool of_both = false;      ///< of a backward: forward was found to have the same defect
+    /// It predicts the smallest call, and not most of those that are wrong.
+    bool few = false;
     /// That it holds beside right numbers says little: whatever says more stands before it.
     bool general = false;
     std::shared_ptr<const Deviation> deviation{};  ///< of forward; none where it is of no list

@@ -175,6 +175,13 @@ std::vector<Deviation> window_deviations() {
             },
             [](Rules& r) { r.window.right = r.window.left; }),
         rule_deviation(
+            "window_left_is_causal", "no later key where a window has a left limit alone",
+            [](const Specification& s) {
+                const Mask& mask = s.problem.mask;
+                return mask.window.left >= 0 && mask.window.right < 0 && !mask.causal;
+            },
+            [](Rules& r) { r.causal = true; }),
+        rule_deviation(
             "window_swapped", "a window with its left and right limits exchanged",
             [](const Specification& s) {
                 return s.problem.mask.window.left != s.problem.mask.window.right;

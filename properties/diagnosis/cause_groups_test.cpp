@@ -1,0 +1,40 @@
+// What is put down to a name that other counterexamples have, and when a name is withdrawn.
+
+#include <gtest/gtest.h>
+
+#include "properties/diagnosis/cause_example_test.hpp"
+
+namespace attest::diagnosis {
+namespace {
+
+TEST(Cause, IgnoredStridesAreThoseOfTheTensorThatIsNamed) {
+    const std::string strided = "b1 hq1 hkv1 tq1 tk2 d2 layout_v bhdt f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.output", "strides_ignored", strided),
+        counterexample("masking.padding", "v_k_head_strides", strided),
+    };
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    EXPECT_EQ(all[0].diagnosis.id, "strides_ignored");  // as it was found there
+    all[1] = counterexample("masking.padding", "window_left_one_more", strided);
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
+TEST(Cause, ANameThatMostOfItsCallsRefuteIsNone) {
+    const std::string line = "b1 hq1 hkv1 tq2 tk2 d1 window 0 -1 f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("hygiene.arguments_matter", "window_two_sided", line),
+        counterexample("reference.output", "", line),
+        counterexample("reference.lse", "", line),
+    };
+    for (std::size_t n = 1; n < all.size(); ++n)
+        all[n].diagnosis.shared = {explanation("window_two_sided")};
+    std::vector<CounterexampleReport> partly = all;
+    group_causes(partly);
+    EXPECT_EQ(partly[0].diagnosis.id, "window_two_sided");
+    for (std::size_t n = 1; n < all.size(); ++n) all[n].diagnosis.shared.front().few = true;
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    EXPECT_FALSE(all[0].diagnosis.known);
+}
+
+}  // namespace
+}  // namespace attest::diagnosis
