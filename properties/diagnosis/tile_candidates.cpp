@@ -130,7 +130,7 @@ std::int64_t first_hidden_tile(const Problem& p, const std::vector<oracle::RowDe
 Deviation ended_by_hidden_tile(std::int64_t tile, std::int64_t queries) {
     return {.id = fmt::format("ends_at_hidden_tile_{}_{}", tile, queries),
             .says = fmt::format(
-                "no key from the first {} on that a mask tensor hides from {}", tile,
+                "no key from the first tile of {} on of which {} sees none", tile,
                 queries == 1 ? "the query" : fmt::format("its block of {} queries", queries)),
             .respecify = [tile, queries](const Specification& s) -> std::optional<Specification> {
                 const Problem& p = s.problem;
