@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "properties/diagnosis/address_groups.hpp"
 #include "properties/diagnosis/election.hpp"
 #include "properties/diagnosis/same_places.hpp"
 #include "properties/law/property.hpp"
@@ -38,20 +39,6 @@ std::string way_to_die(const CounterexampleReport& c) {
 }
 
 const Group earlier_calls{Group::Kind::earlier_calls, ""};
-const Group unexplained{Group::Kind::unexplained, ""};
-const Group unexplained_backward{Group::Kind::unexplained, "backward"};
-
-void join(Groups& groups, const Group& from, const Group& into) {
-    auto members = groups.extract(from);
-    auto& all = groups[into];
-    all.insert(all.end(), members.mapped().begin(), members.mapped().end());
-    std::sort(all.begin(), all.end());
-}
-
-bool differentiates(const CounterexampleReport& c) {
-    const law::Property* law = law::find_property(c.example.law);
-    return law != nullptr && law->needs.backward;
-}
 
 // A name that most of its counterexamples refute in other calls than their smallest is none.
 void withdraw_if_few(Groups& groups, const Group& group,
@@ -127,56 +114,10 @@ std::vector<std::pair<Group, Explanation>> named_groups(
 void join_backward(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
     for (const auto& [into, defect] : named_groups(groups, counterexamples)) {
         const bool backward = into.which.starts_with(of_backward);
-        if (const auto open = groups.find(unexplained_backward); open != groups.end()) {
-            const auto rest =
-                std::ranges::stable_partition(open->second, [&, id = defect.id](std::size_t n) {
-                    const Diagnosis& d = counterexamples[n].diagnosis;
-                    return std::ranges::count(backward ? d.fits : d.fits_in_forward, id) == 0;
-                });
-            groups[into].insert(groups[into].end(), rest.begin(), rest.end());
-            open->second.erase(rest.begin(), rest.end());
-            if (open->second.empty()) groups.erase(open);
-        }
-        std::ranges::sort(groups[into]);
-    }
-}
-
-constexpr std::string_view of_addresses[] = {"strides_ignored", "_strides"};
-
-// Right where all is contiguous is what a kernel is too that mistakes the strides of one tensor: in
-// some layouts it reads what nobody gave it, which no name predicts.
-void join_ignored_strides(Groups& groups) {
-    const Group ignored{Group::Kind::deviation, "strides_ignored"};
-    const auto named = std::ranges::find_if(groups, [](const auto& group) {
-        return group.first.kind == Group::Kind::deviation &&
-               !group.first.which.starts_with(of_backward) &&
-               group.first.which.ends_with(of_addresses[1]);
-    });
-    if (named != groups.end() && groups.contains(ignored))
-        join(groups, ignored, Group(named->first));
-}
-
-// A write or read elsewhere is put down to a defect of addresses, where that can be met.
-void join_strays(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
-    std::vector<Group> named;
-    for (const auto& [group, members] : groups)
-        for (const std::string_view id : of_addresses)
-            if (group.kind == Group::Kind::deviation && group.which.ends_with(id))
-                named.push_back(group);
-    for (const Group& into : named) {
-        const bool backward = into.which.starts_with(of_backward);
-        const auto met = [&](std::size_t n) {
-            const CounterexampleReport& c = counterexamples[n];
-            return backward ? differentiates(c)
-                            : features_of(c.example.smallest.problem).has(Feature::layout);
-        };
-        std::vector<Group> deaths;
-        for (const auto& [group, members] : groups)
-            // Some laws lay out calls of their own.
-            if (group.kind == Group::Kind::death &&
-                2 * std::ranges::count_if(members, met) > std::ssize(members))
-                deaths.push_back(group);
-        for (const Group& death : deaths) join(groups, death, into);
+        join(groups, unexplained_backward, into, [&, id = defect.id](std::size_t n) {
+            const Diagnosis& d = counterexamples[n].diagnosis;
+            return std::ranges::count(backward ? d.fits : d.fits_in_forward, id) > 0;
+        });
     }
 }
 
@@ -189,7 +130,7 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
     const bool remembers = std::ranges::any_of(
         found->second, [&](std::size_t n) { return counterexamples[n].diagnosis.known; });
     if (remembers) {
-        if (groups.contains(unexplained)) join(groups, unexplained, earlier_calls);
+        join(groups, unexplained, earlier_calls);
         return;
     }
     std::vector<Group> others;
@@ -211,7 +152,7 @@ void join_company(Groups& groups, const std::vector<CounterexampleReport>& count
 }
 
 // Beside a defect that is named, all that no name explains is one rest: nothing tells whether it is
-// that defect or others.
+// that defect or others. So it is where nothing is named: that some numbers are none names nothing.
 void join_rest(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
     const auto lead = [&](const Group& group) -> const Diagnosis& {
         return counterexamples[groups[group].front()].diagnosis;
@@ -229,9 +170,9 @@ void join_rest(Groups& groups, std::vector<CounterexampleReport>& counterexample
             group.kind == Group::Kind::unexplained)
             rest.push_back(group);
     }
-    if (!named) return;
+    if (!named && !groups.contains(unexplained)) return;
     for (const Group& group : rest) {
-        // That some numbers are none names nothing.
+        if (!named && group.kind != Group::Kind::deviation) continue;
         if (group.kind == Group::Kind::deviation)
             for (const std::size_t n : groups[group]) counterexamples[n].diagnosis.known = false;
         if (group != unexplained) join(groups, group, unexplained);
@@ -269,6 +210,25 @@ void drop_limits_that_others_refute(const Groups& groups,
 
 }  // namespace
 
+void join(Groups& groups, const Group& from, const Group& into,
+          const std::function<bool(std::size_t)>& which) {
+    const auto found = groups.find(from);
+    if (found == groups.end()) return;
+    const auto moved = std::ranges::stable_partition(
+        found->second, [&](std::size_t n) { return which && !which(n); });
+    if (moved.empty()) return;
+    std::vector<std::size_t>& all = groups[into];
+    all.insert(all.end(), moved.begin(), moved.end());
+    std::ranges::sort(all);
+    found->second.erase(moved.begin(), moved.end());
+    if (found->second.empty()) groups.erase(found);
+}
+
+bool differentiates(const CounterexampleReport& c) {
+    const law::Property* law = law::find_property(c.example.law);
+    return law != nullptr && law->needs.backward;
+}
+
 Groups deaths_and_unexplained(const std::vector<CounterexampleReport>& counterexamples) {
     Groups groups;
     for (std::size_t n = 0; n < counterexamples.size(); ++n) {
@@ -287,8 +247,7 @@ void join_groups(Groups& groups, std::vector<CounterexampleReport>& counterexamp
     join_what_fits(groups, counterexamples);
     join_backward(groups, counterexamples);
     join_places(groups, counterexamples);
-    join_ignored_strides(groups);
-    join_strays(groups, counterexamples);
+    join_addresses(groups, counterexamples);
     // What is wrong in both passes and has no name in either is one defect more often than two.
     if (groups.contains(unexplained) && groups.contains(unexplained_backward))
         join(groups, unexplained_backward, unexplained);

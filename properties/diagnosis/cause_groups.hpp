@@ -2,6 +2,7 @@
 // Counterexamples that are one cause, and what joins them.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,6 +21,16 @@ struct Group {
     auto operator<=>(const Group&) const = default;
 };
 using Groups = std::map<Group, std::vector<std::size_t>>;
+
+inline const Group unexplained{Group::Kind::unexplained, ""};
+inline const Group unexplained_backward{Group::Kind::unexplained, "backward"};
+
+/// Counterexamples of `from`, all or those that are `which`, become ones of `into`.
+void join(Groups& groups, const Group& from, const Group& into,
+          const std::function<bool(std::size_t)>& which = {});
+
+/// The law that was broken is one of gradients.
+bool differentiates(const CounterexampleReport& counterexample);
 
 /// Those that no explanation was elected for.
 Groups deaths_and_unexplained(const std::vector<CounterexampleReport>& counterexamples);

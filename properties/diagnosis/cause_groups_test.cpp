@@ -19,6 +19,20 @@ TEST(Cause, IgnoredStridesAreThoseOfTheTensorThatIsNamed) {
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
+TEST(Cause, WhatALawOfStridesFindsIsPutDownToStrides) {
+    const std::string strided = "b1 hq1 hkv1 tq1 tk2 d2 layout_v bhdt f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.output", "strides_ignored", strided),
+        counterexample("hygiene.large_index", "", strided),
+    };
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    all[1] = counterexample("masking.padding", "", strided);
+    EXPECT_EQ(group_causes(all).size(), 2u);
+    all[0] = counterexample("reference.output", "window_left_one_more", strided);
+    all[1] = counterexample("hygiene.large_index", "", strided);
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
 TEST(Cause, ANameThatMostOfItsCallsRefuteIsNone) {
     const std::string line = "b1 hq1 hkv1 tq2 tk2 d1 window 0 -1 f32";
     std::vector<CounterexampleReport> all{
@@ -34,6 +48,21 @@ TEST(Cause, ANameThatMostOfItsCallsRefuteIsNone) {
     for (std::size_t n = 1; n < all.size(); ++n) all[n].diagnosis.shared.front().few = true;
     EXPECT_EQ(group_causes(all).size(), 1u);
     EXPECT_FALSE(all[0].diagnosis.known);
+}
+
+TEST(Cause, ThatSomeNumbersAreNoneIsNoCauseBesideWhatHasNoName) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk2 d1 softcap 1 f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.output", "", line),
+        counterexample("convex_hull.box", "not_finite", line),
+    };
+    all[1].diagnosis.general = true;
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    EXPECT_FALSE(all[1].diagnosis.known);
+    std::vector<CounterexampleReport> alone{counterexample("convex_hull.box", "not_finite", line)};
+    alone[0].diagnosis.general = true;
+    EXPECT_EQ(group_causes(alone).size(), 1u);
+    EXPECT_EQ(alone[0].diagnosis.id, "not_finite");
 }
 
 }  // namespace

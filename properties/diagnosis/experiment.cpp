@@ -1,5 +1,6 @@
 #include "properties/diagnosis/experiment.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -85,33 +86,26 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
     return d.agree > 0 ? std::optional(d) : std::nullopt;
 }
 
-namespace {
-
-/// The call that was wrong is wrong again.
-bool wrong_again(search::Kernel& kernel, const Evidence& e) {
-    const worker::CallResult again = kernel.forward(e.asked.problem, e.asked.inputs);
-    return again.outcome == worker::Outcome::ok && again.outputs.has(Role::o) &&
-           all_agree(again.outputs[Role::o], e.truth, e.asked.problem.format_o) == 0;
-}
-
-}  // namespace
-
 // A kernel that is wrong now and then is right without strides too, now and then.
 std::optional<Explanation> strides_ignored(search::Kernel& kernel,
                                            const std::vector<Evidence>& wrong) {
+    const auto call = [&](const Specification& asked) {
+        return judged_call(asked, kernel.forward(asked.problem, asked.inputs));
+    };
     Explanation d;
     d.id = "strides_ignored";
     d.says = "right answers to contiguous tensors alone: strides are ignored, or are another's";
     for (const Evidence& e : wrong) {
-        Problem plain = e.asked.problem;
-        if (!features_of(plain).has(Feature::layout)) return std::nullopt;
-        plain.layout_q = plain.layout_k = plain.layout_v = plain.layout_o = {};
-        const worker::CallResult result = kernel.forward(plain, e.asked.inputs);
-        if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))
-            return std::nullopt;
-        const std::int64_t agree = all_agree(result.outputs[Role::o], e.truth, plain.format_o);
-        if (agree == 0 || !wrong_again(kernel, e)) return std::nullopt;
-        d.agree += agree;
+        if (!features_of(e.asked.problem).has(Feature::layout)) return std::nullopt;
+        Specification plain = e.asked;
+        Problem& p = plain.problem;
+        p.layout_q = p.layout_k = p.layout_v = p.layout_o = {};
+        const std::optional<Evidence> contiguous = call(plain);
+        if (!contiguous || contiguous->wrong()) return std::nullopt;
+        const std::optional<Evidence> again = call(e.asked);
+        if (!again || !again->wrong()) return std::nullopt;
+        d.agree += std::ranges::count_if(
+            contiguous->truth.output, [](const auto& truth) { return std::isfinite(truth.bound); });
     }
     d.of = d.agree;
     return d.agree > 0 ? std::optional(d) : std::nullopt;
