@@ -79,9 +79,10 @@ enum {
     ATTEST_FLAG_D_LSE = 1u << 3         /* backward is given d_lse, the gradient of the LSE */
 };
 
-/* Tensors by role. All are logically [batch, heads, length, dim], whatever the memory layout. Data
- * is aligned to one element; to 64 bytes unless the manifest lists "layout", numbers a token, a
- * sequence or a head (from LENS_Q to V_SCALE) apart. */
+/* Tensors by role. All are logically [batch, heads, length, dim], whatever the memory layout. Those
+ * of that shape begin at multiples of 64 bytes, with "layout" in the manifest at any multiple of an
+ * element. Those with a number a token, a sequence or a head (LENS_Q to SINKS, D_SINKS, D_SLOPES)
+ * are contiguous and begin at any multiple of an element. */
 enum {
     ATTEST_ROLE_Q = 0,   /* [B,Hq,Tq,D] */
     ATTEST_ROLE_K,       /* [B,Hkv,Tk,D]; paged: [pages,Hkv,page_size,D]; ring: [B,Hkv,slots,D] */
@@ -100,7 +101,7 @@ enum {
     ATTEST_ROLE_POSITIONS,    /* [B,Tq] int32, without rope_offset; absent: cache_len + i */
     ATTEST_ROLE_ALIBI_SLOPES, /* [Hq] f32 */
     ATTEST_ROLE_SINKS,        /* [Hq] f32 */
-    ATTEST_ROLE_K_SCALE,      /* broadcastable to k, v: quantised caches */
+    ATTEST_ROLE_K_SCALE,      /* broadcastable to k, v: quantised caches; given to nobody yet */
     ATTEST_ROLE_V_SCALE,
     ATTEST_ROLE_K_NEW, /* [B,Hkv,Tnew,D]: append */
     ATTEST_ROLE_V_NEW,

@@ -100,6 +100,18 @@ void join_what_fits(Groups& groups, std::vector<CounterexampleReport>& counterex
     for (const Group& group : known) withdraw_if_few(groups, group, counterexamples);
 }
 
+// What a defect makes of some calls is that defect.
+void join_entailed(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
+    std::vector<std::pair<Group, Group>> joined;
+    for (const auto& [group, members] : groups) {
+        const Diagnosis& d = counterexamples[members.front()].diagnosis;
+        if (group.kind != Group::Kind::deviation || !d.deviation) continue;
+        for (const std::string& id : d.deviation->entails)
+            joined.emplace_back(Group{Group::Kind::deviation, id}, group);
+    }
+    for (const auto& [from, into] : joined) join(groups, from, into);
+}
+
 std::vector<std::pair<Group, Explanation>> named_groups(
     const Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
     std::vector<std::pair<Group, Explanation>> named;
@@ -245,6 +257,7 @@ Groups deaths_and_unexplained(const std::vector<CounterexampleReport>& counterex
 
 void join_groups(Groups& groups, std::vector<CounterexampleReport>& counterexamples) {
     join_what_fits(groups, counterexamples);
+    join_entailed(groups, counterexamples);
     join_backward(groups, counterexamples);
     join_places(groups, counterexamples);
     join_addresses(groups, counterexamples);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "properties/diagnosis/cause_example_test.hpp"
 
 namespace attest::diagnosis {
@@ -63,6 +65,19 @@ TEST(Cause, ThatSomeNumbersAreNoneIsNoCauseBesideWhatHasNoName) {
     alone[0].diagnosis.general = true;
     EXPECT_EQ(group_causes(alone).size(), 1u);
     EXPECT_EQ(alone[0].diagnosis.id, "not_finite");
+}
+
+TEST(Cause, WhatADefectMakesOfSomeCallsIsNoOther) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk2 d1 mask bool splits 2 f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("reference.output", "empty_splits_counted_16", line),
+        counterexample("reference.lse", "lse_empty_zero", line),
+    };
+    EXPECT_EQ(group_causes(all).size(), 2u);
+    Deviation counted;
+    counted.entails = {"lse_empty_zero"};
+    all[0].diagnosis.deviation = std::make_shared<const Deviation>(std::move(counted));
+    EXPECT_EQ(group_causes(all).size(), 1u);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Channels taken wrongly: the last ones rotated instead of the first, every other pair the other
 // way, one counted twice, rows of values as long as those of keys, a scale shared by both factors.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -49,17 +51,71 @@ std::optional<Specification> odd_pairs_backwards(const Specification& s) {
     return differs ? std::optional(std::move(out)) : std::nullopt;
 }
 
+/// Queries and keys as they meet: turned, of a problem without a rotation.
+Specification turned_before(const Specification& s) {
+    if (!has_rope(s)) return s;
+    Specification out = s;
+    for (const Role role : {Role::q, Role::k}) {
+        if (role == Role::k && s.problem.cache.keys_rotated) continue;
+        out.inputs.put(role, turned(s, role, [&](std::int64_t b, std::int64_t i) {
+                           return position_of(s, role, b, i);
+                       }));
+    }
+    out.problem.rope = {};
+    out.problem.cache.keys_rotated = false;
+    return out;
+}
+
+// Turned back to where it was: not turned.
+std::optional<Specification> last_of_odd_pairs_left(const Specification& s) {
+    if (!has_rope(s) || s.problem.cache.keys_rotated) return std::nullopt;
+    const std::int64_t dims = s.problem.rope.dims == 0 ? s.problem.dim_qk : s.problem.rope.dims;
+    if (dims / 2 % 2 == 0) return std::nullopt;
+    bool differs = false;
+    Specification out = s;
+    turn_by_positions(out, [&](std::int64_t pair, double position, double frequency) {
+        if (pair + 1 != dims / 2) return 0.0;
+        differs = differs || position != 0;
+        return -position * frequency;
+    });
+    return differs ? std::optional(std::move(out)) : std::nullopt;
+}
+
+/// The tensor in f64 with twice the numbers of the channels from one on to another.
+Specification counted_twice(const Specification& s, Role role, std::int64_t from, std::int64_t to) {
+    Specification out = s;
+    const Tensor& t = s.inputs[role];
+    out.inputs.put(role,
+                   remake(ElementType::f64, t.shape(),
+                          [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
+                              return (c >= from && c < to ? 2 : 1) * t.at(b, h, i, c);
+                          }));
+    return out;
+}
+
 std::optional<Specification> last_of_odd_twice(const Specification& s) {
     const std::int64_t dim = s.problem.dim_qk;
     if (dim % 2 == 0 || dim == 1) return std::nullopt;
-    Specification out = s;
-    const Tensor& q = s.inputs[Role::q];
-    out.inputs.put(Role::q,
-                   remake(ElementType::f64, q.shape(),
-                          [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c) {
-                              return (c + 1 == dim ? 2 : 1) * q.at(b, h, i, c);
-                          }));
-    return out;
+    return counted_twice(s, Role::q, dim - 1, dim);
+}
+
+// The last vector of channels is moved back to fit, over channels that were counted.
+Deviation last_vector_overlaps(Role role, std::int64_t lanes) {
+    const bool scores = role == Role::q;
+    return {
+        .id = fmt::format("{}_of_last_{}_twice", scores ? "channels" : "outputs", lanes),
+        .says = fmt::format("{} whose last {} channels are a vector that ends with them: what it "
+                            "shares with the one before counts twice",
+                            scores ? "scores" : "an output", lanes),
+        .respecify = [role, lanes, scores](const Specification& s) -> std::optional<Specification> {
+            const std::int64_t dim = scores ? s.problem.dim_qk : value_dim(s.problem);
+            if (dim <= lanes || dim % lanes == 0) return std::nullopt;
+            if (scores) {
+                const Specification met = turned_before(s);
+                return counted_twice(met, role, dim - lanes, dim / lanes * lanes);
+            }
+            return counted_twice(s, role, dim - lanes, dim / lanes * lanes);
+        }};
 }
 
 std::optional<Specification> values_in_rows_of_keys(const Specification& s) {
@@ -75,21 +131,6 @@ std::optional<Specification> values_in_rows_of_keys(const Specification& s) {
                        const std::int64_t at = std::min(j * dim + c, keys * own - 1);
                        return v.at(b, h, at / own, at % own);
                    }));
-    return out;
-}
-
-/// Queries and keys as they meet: turned, of a problem without a rotation.
-Specification turned_before(const Specification& s) {
-    if (!has_rope(s)) return s;
-    Specification out = s;
-    for (const Role role : {Role::q, Role::k}) {
-        if (role == Role::k && s.problem.cache.keys_rotated) continue;
-        out.inputs.put(role, turned(s, role, [&](std::int64_t b, std::int64_t i) {
-                           return position_of(s, role, b, i);
-                       }));
-    }
-    out.problem.rope = {};
-    out.problem.cache.keys_rotated = false;
     return out;
 }
 
@@ -133,6 +174,9 @@ std::vector<Deviation> channel_orders() {
         {.id = "rope_odd_pairs_backwards",
          .says = "every other pair of channels rotated the other way",
          .respecify = odd_pairs_backwards},
+        {.id = "rope_last_of_odd_pairs_left",
+         .says = "a rotation that leaves out the last of an odd number of pairs",
+         .respecify = last_of_odd_pairs_left},
         {.id = "last_of_odd_channels_twice",
          .says = "the last channel of an odd dimension counted twice in the scores",
          .respecify = last_of_odd_twice},
@@ -143,6 +187,9 @@ std::vector<Deviation> channel_orders() {
          .says = "queries and keys each times the root of the scale, rounded to their format",
          .respecify = roots_of_the_scale}};
     for (const std::int64_t chunk : {128, 64, 32, 16, 8}) list.push_back(last_chunk_alone(chunk));
+    for (const Role role : {Role::q, Role::v})
+        for (const std::int64_t lanes : {4, 8, 16, 32})
+            list.push_back(last_vector_overlaps(role, lanes));
     return list;
 }
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <optional>
+#include <utility>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -15,25 +17,48 @@ namespace attest::diagnosis {
 
 namespace {
 
-/// Keys of the query's sequence that a split takes: as many for each, or as many whole tiles.
-std::int64_t keys_of_split(const Problem& p, KeyExtent span, std::int64_t tile) {
-    const std::int64_t tiles = (span.end - span.begin + tile - 1) / tile;
-    return std::max<std::int64_t>(1, tile * ((tiles + p.splits - 1) / p.splits));
+/// What splits are made of: tiles of so many keys, or the pages where there are pages.
+struct SplitUnit {
+    std::int64_t tile = 1;
+    bool pages = false;
+
+    std::int64_t keys(const Problem& p) const {
+        return pages && p.cache.page_size > 0 ? p.cache.page_size : tile;
+    }
+    std::string id() const { return fmt::format("{}{}", tile, pages ? "_pages" : ""); }
+    std::string says() const {
+        return pages ? fmt::format("pages, or where there are none tiles of {} keys", tile)
+                     : fmt::format("tiles of {} keys", tile);
+    }
+};
+
+std::vector<SplitUnit> units_of(const std::vector<std::int64_t>& tiles, bool paged) {
+    std::vector<SplitUnit> list;
+    for (const bool pages : {false, true})
+        for (const std::int64_t tile : tiles)
+            if (paged || !pages) list.push_back({tile, pages});
+    return list;
+}
+
+/// Keys of the query's sequence that a split takes: as many for each, or as many whole units.
+std::int64_t keys_of_split(const Problem& p, KeyExtent span, SplitUnit unit) {
+    const std::int64_t keys = unit.keys(p), units = (span.end - span.begin + keys - 1) / keys;
+    return std::max<std::int64_t>(1, keys * ((units + p.splits - 1) / p.splits));
 }
 
 // Maximum 0, sum 1 and a value of zeros, in each of the splits asked for that the query sees no key
-// of: l' / l = 1 + n exp(-LSE).
-Deviation empty_splits_counted(std::int64_t tile) {
-    return weight_deviation(
-        fmt::format("empty_splits_counted_{}", tile),
+// of: l' / l = 1 + n exp(-LSE). Of a query that sees none the sum is 1 where there is one split.
+Deviation empty_splits_counted(SplitUnit unit) {
+    Deviation d = weight_deviation(
+        fmt::format("empty_splits_counted_{}", unit.id()),
         fmt::format("each split{} in which a query sees no key merged as one of score 0 and value "
                     "0",
-                    tile == 1 ? "" : fmt::format(", of whole tiles of {},", tile)),
-        [tile](const Specification& s, const oracle::RowDetail& row,
+                    unit.tile == 1 && !unit.pages ? "" : ", of whole " + unit.says() + ","),
+        [unit](const Specification& s, const oracle::RowDetail& row,
                KeyExtent span) -> std::optional<WeightChange> {
             const Problem& p = s.problem;
             if (p.splits < 2) return WeightChange{};
-            const std::int64_t each = keys_of_split(p, span, tile);
+            const std::int64_t each = keys_of_split(p, span, unit);
             double empty = static_cast<double>(p.splits);
             for (std::int64_t from = span.begin; from < span.end; from += each) {
                 std::int64_t j = from;
@@ -43,6 +68,8 @@ Deviation empty_splits_counted(std::int64_t tile) {
             }
             return WeightChange{{}, std::log1p(empty * std::exp(-row.lse))};
         });
+    d.entails = {"lse_empty_zero"};
+    return as_form_of("empty_splits_counted", std::move(d));
 }
 
 bool nothing_hidden(const Problem& p) {
@@ -75,22 +102,21 @@ Deviation one_added() {
                             });
 }
 
-// As many whole tiles for each split as go in, and no split for those left over.
-Deviation split_tiles_dropped(std::int64_t tile) {
-    return {.id = fmt::format("split_tiles_dropped_{}", tile),
-            .says = fmt::format("as many whole tiles of {} keys for each split as go in, without "
-                                "those left over",
-                                tile),
-            .respecify = [tile](const Specification& s) -> std::optional<Specification> {
-                const std::int64_t splits = s.problem.splits;
+// As many whole units for each split as go in, and no split for those left over.
+Deviation split_tiles_dropped(SplitUnit unit) {
+    return {.id = fmt::format("split_tiles_dropped_{}", unit.id()),
+            .says = fmt::format("as many whole {} for each split as go in, without those left over",
+                                unit.says()),
+            .respecify = [unit](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t splits = s.problem.splits, keys = unit.keys(s.problem);
                 if (splits < 2) return std::nullopt;
-                Rules rules = rules_of(s);
-                rules.also_hidden = [=](const MaskPlace& p) {
-                    const std::int64_t tiles = (p.len_kv + tile - 1) / tile;
-                    return p.column >= splits * tile * std::max<std::int64_t>(1, tiles / splits);
-                };
-                return with_rules(s, rules);
-            }};
+                return hiding(s, [=](const MaskPlace& p) {
+                    const std::int64_t units = (p.len_kv + keys - 1) / keys;
+                    return p.column < p.len_kv &&
+                           p.column >= splits * keys * std::max<std::int64_t>(1, units / splits);
+                });
+            },
+            .form_of = "split_tiles_dropped"};
 }
 
 /// What the splits' maxima are left out of.
@@ -114,7 +140,7 @@ Deviation splits_of_tiles_added(const LeftOut& of, std::int64_t tile) {
                    KeyExtent span) -> std::optional<WeightChange> {
             if (s.problem.splits < 2) return WeightChange{};
             if (s.problem.sink) return std::nullopt;
-            const std::int64_t each = keys_of_split(s.problem, span, tile);
+            const std::int64_t each = keys_of_split(s.problem, span, {tile});
             std::vector<double> change(row.scores.size(), 0.0);
             for (std::int64_t from = span.begin; from < span.end; from += each) {
                 const std::int64_t to = std::min(from + each, span.end);
@@ -129,15 +155,64 @@ Deviation splits_of_tiles_added(const LeftOut& of, std::int64_t tile) {
         });
 }
 
+/// What the splits' sums are merged by: their maxima, or their log-sum-exps; taken in one base and
+/// raised in another.
+struct MergedBy {
+    const char *id, *says;
+    bool sums;
+    double factor;
+};
+constexpr MergedBy merged_by[] = {
+    {"maxima_exp2", "exp of their maxima in base 2", false, std::numbers::log2e},
+    {"maxima_exp", "exp2 of their maxima", false, std::numbers::ln2},
+    {"lse_exp2", "exp of their log-sum-exps in base 2", true, std::numbers::log2e},
+    {"lse_exp", "exp2 of their log-sum-exps", true, std::numbers::ln2},
+};
+
+// exp(f (m_s - m)) in place of exp(m_s - m), f being log2(e) or ln(2); or so of the log-sum-exps.
+Deviation splits_of_other_base(const MergedBy& by, std::int64_t tile) {
+    return weight_deviation(
+        fmt::format("splits_merged_{}_{}", by.id, tile),
+        fmt::format("splits{} merged by {}",
+                    tile == 1 ? "" : fmt::format(", of whole tiles of {},", tile), by.says),
+        [by, tile](const Specification& s, const oracle::RowDetail& row,
+                   KeyExtent span) -> std::optional<WeightChange> {
+            if (s.problem.splits < 2) return WeightChange{};
+            if (s.problem.sink) return std::nullopt;
+            const std::int64_t each = keys_of_split(s.problem, span, {tile});
+            std::vector<std::pair<KeyExtent, double>> parts;
+            double most = -infinite;
+            for (std::int64_t from = span.begin; from < span.end; from += each) {
+                const KeyExtent keys{from, std::min(from + each, span.end)};
+                const auto lse = lse_between(row, keys);
+                if (!lse) continue;
+                const double largest = *std::max_element(row.scores.begin() + keys.begin,
+                                                         row.scores.begin() + keys.end);
+                parts.emplace_back(keys, by.sums ? *lse : largest);
+                most = std::max(most, parts.back().second);
+            }
+            std::vector<double> change(row.scores.size(), 0.0);
+            for (const auto& [keys, by_this] : parts)
+                std::fill(change.begin() + keys.begin, change.begin() + keys.end,
+                          (by.factor - 1) * (by_this - most));
+            return WeightChange{std::move(change), {}};
+        });
+}
+
 }  // namespace
 
-std::vector<Deviation> counted_without_keys() {
+std::vector<Deviation> counted_without_keys(bool paged) {
     std::vector<Deviation> list{one_added()};
-    for (const std::int64_t tile : {16, 32, 64, 128}) list.push_back(split_tiles_dropped(tile));
+    for (const SplitUnit unit : units_of({16, 32, 64, 128}, paged))
+        list.push_back(split_tiles_dropped(unit));
     for (const LeftOut& of : merged_without)
         for (const std::int64_t tile : {1, 16, 32, 64, 128})
             list.push_back(splits_of_tiles_added(of, tile));
-    for (const std::int64_t tile : {1, 16, 32, 64, 128}) list.push_back(empty_splits_counted(tile));
+    for (const SplitUnit unit : units_of({1, 16, 32, 64, 128}, paged))
+        list.push_back(empty_splits_counted(unit));
+    for (const MergedBy& by : merged_by)
+        for (const std::int64_t tile : {1, 16, 32, 64, 128})
+            list.push_back(splits_of_other_base(by, tile));
     for (const std::int64_t tile : {8, 16, 32, 64, 128})
         for (const bool unmasked : {true, false}) list.push_back(slots_counted(tile, unmasked));
     return list;

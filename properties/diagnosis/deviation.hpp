@@ -56,6 +56,9 @@ struct Deviation {
     /// Of several forms of one defect, what they have in common; empty: it is none of several.
     std::string form_of{};
 
+    /// The deviations that are what it makes of some calls: found beside it, they are no others.
+    std::vector<std::string> entails{};
+
     /// `formula` is right of calls that drop weights. Others are asked of values of which nothing
     /// is dropped (reference/oracle/undropped.hpp).
     bool takes_dropout = false;

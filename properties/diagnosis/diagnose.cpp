@@ -37,7 +37,7 @@ std::vector<Deviation> further_deviations(const std::vector<Explanation>& accept
     if (some_of("causal_")) return diagonal_candidates(evidence.wrong);
     if (some_of("tail_padded_")) {
         std::vector<Deviation> list = tile_candidates();
-        std::ranges::move(counted_without_keys(), std::back_inserter(list));
+        std::ranges::move(counted_without_keys(evidence.paged()), std::back_inserter(list));
         return list;
     }
     return {};

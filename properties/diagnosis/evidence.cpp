@@ -130,6 +130,11 @@ void AllEvidence::add_probe(Evidence evidence) {
     (evidence.wrong() ? wrong : right).push_back(std::move(evidence));
 }
 
+bool AllEvidence::paged() const noexcept {
+    const auto has_pages = [](const Evidence& e) { return e.asked.problem.cache.page_size > 0; };
+    return std::ranges::any_of(wrong, has_pages) || std::ranges::any_of(right, has_pages);
+}
+
 bool AllEvidence::enough() const noexcept {
     return wrong.size() == evidence_max;
 }

@@ -31,6 +31,7 @@ struct AllEvidence {
     std::vector<Evidence> wrong, right;
     bool remembers = false;  ///< a call was wrong after others, and right as the first of a process
     void add(std::optional<Evidence> evidence);
+    bool paged() const noexcept;   ///< a call has pages
     bool enough() const noexcept;  ///< more would cost time and say nothing new
     /// What was asked for to refute an explanation: however much there is already.
     void add_probe(Evidence evidence);

@@ -192,7 +192,7 @@ std::vector<Deviation> all_lists(const AllEvidence& evidence) {
                       skipped_tiles(evidence.wrong),
                       full_tiles(evidence.wrong),
                       window_origins(),
-                      counted_without_keys(),
+                      counted_without_keys(evidence.paged()),
                       length_scales(),
                       rotation_tables(),
                       other_heads(),

@@ -51,7 +51,7 @@ std::vector<Deviation> window_origins();
 std::vector<Deviation> window_limits();  ///< of them, those without blocks and tiles
 
 /// Splits and slots without keys that are counted (counted_split_deviations.cpp).
-std::vector<Deviation> counted_without_keys();
+std::vector<Deviation> counted_without_keys(bool paged);
 
 /// Scores scaled by the number of keys (length_scale_deviations.cpp).
 std::vector<Deviation> length_scales();

@@ -78,10 +78,43 @@ Deviation keys_of_documents(std::string id, std::string says, bool begin, bool l
             .tells = law::Tells::visibility};
 }
 
+// As of batches padded on the left: the keys of a sequence are the last ones of the axis, and so
+// are their places in a mask. Positions count from the first of them.
+std::optional<Specification> keys_at_the_end(const Specification& s) {
+    const Problem& p = s.problem;
+    if (!has_key_lengths(s) || p.cache.present) return std::nullopt;
+    Specification out = s;
+    const auto moved = [&](std::int64_t b, std::int64_t j) {
+        const std::int64_t keys = length_of(p.mask.lens_kv, p.len_kv, b);
+        return j < keys ? p.len_kv - keys + j : j;
+    };
+    for (const Role role : {Role::k, Role::v}) {
+        const Tensor& t = s.inputs[role];
+        out.inputs.put(role, remake(t.type(), t.shape(),
+                                    [&](std::int64_t b, std::int64_t h, std::int64_t j,
+                                        std::int64_t c) { return t.at(b, h, moved(b, j), c); }));
+    }
+    if (p.mask.tensor.kind == MaskKind::none) return out;
+    const Tensor& mask = s.inputs[Role::mask];
+    const Shape shape{p.batch, mask.shape()[1], mask.shape()[2], p.len_kv};
+    out.inputs.put(Role::mask,
+                   remake(mask.type(), shape,
+                          [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+                              return mask.broadcast_at(b, h, i, moved(b, j));
+                          }));
+    out.problem.mask.tensor.shared_batch = out.problem.mask.tensor.shared_keys = false;
+    return out;
+}
+
 }  // namespace
 
 std::vector<Deviation> mixed_lengths() {
     return {
+        {.id = "key_lengths_from_the_end",
+         .says = "each sequence's last keys on the axis in place of its first, as where padding "
+                 "stands on the left",
+         .respecify = keys_at_the_end,
+         .tells = law::Tells::visibility},
         other_lengths(Role::lens_q, "query_lengths_of_first",
                       "the number of queries of the first sequence for all of them", of_first),
         other_lengths(Role::lens_q, "query_lengths_of_next",

@@ -178,6 +178,20 @@ std::optional<Specification> head_of_sequence(const Specification& s) {
     return out;
 }
 
+/// The planes of a mask of every sequence and head, head by head.
+Deviation heads_first() {
+    return mask_elsewhere(
+        "mask_of_heads_first",
+        "a mask tensor read as [heads, sequences] where it is [sequences, heads]",
+        [](const Specification& s) { return s.inputs[Role::mask].shape()[0] > 1; },
+        [](const Specification& s, MaskIndex at) {
+            const Shape& shape = s.inputs[Role::mask].shape();
+            const std::int64_t plane = at[1] * shape[0] + at[0];
+            at[0] = plane / shape[1], at[1] = plane % shape[1];
+            return at;
+        });
+}
+
 std::vector<Deviation> biases_multiplied() {
     return {
         mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
@@ -272,7 +286,8 @@ std::vector<Deviation> shared_masks() {
                                 {.id = "mask_of_head_by_sequence",
                                  .says = "the mask tensor of head b mod Hq for all heads of "
                                          "sequence b, where it is one for every sequence",
-                                 .respecify = head_of_sequence}};
+                                 .respecify = head_of_sequence},
+                                heads_first()};
     constexpr const char* axes[] = {"sequence", "head", "query", "key"};
     for (std::size_t axis = 0; axis < 4; ++axis)
         for (const bool causal : {false, true})

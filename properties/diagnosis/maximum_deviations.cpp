@@ -157,6 +157,9 @@ std::vector<Deviation> starting_maxima() {
     for (const bool guarded : {false, true}) {
         list.push_back(maximum_of_hidden(guarded));
         std::ranges::move(maximum_not_subtracted(guarded), std::back_inserter(list));
+        std::ranges::move(merged_without_maximum(guarded), std::back_inserter(list));
+        for (const std::int64_t lanes : {4, 8, 16, 32})
+            std::ranges::move(maximum_without_last_lane(lanes, guarded), std::back_inserter(list));
         for (const std::int64_t step : {2, 4, 8, 16, 32, 64})
             std::ranges::move(maximum_without_rest(step, guarded), std::back_inserter(list));
     }

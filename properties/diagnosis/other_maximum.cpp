@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 #include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -130,6 +131,34 @@ StartOf maximum_of_steps(std::int64_t step) {
     };
 }
 
+/// Of all keys but every n-th of the sequence's or document's: lanes of which the last is lost.
+StartOf maximum_without_last_of(std::int64_t lanes) {
+    return [lanes](const Specification& s, std::size_t) {
+        std::vector<double> maxima;
+        const auto rows = rows_of(s);
+        const Problem& p = s.problem;
+        for (std::size_t n = 0; n < rows->size(); ++n) {
+            const auto flat = static_cast<std::int64_t>(n);
+            const KeyExtent span = span_of(s, flat / p.len_q / p.heads_q, flat % p.len_q);
+            double most = -infinite;
+            for (std::int64_t j = span.begin; j < span.end; ++j)
+                if ((j - span.begin) % lanes != lanes - 1)
+                    most = std::max(most, (*rows)[n].scores[static_cast<std::size_t>(j)]);
+            maxima.push_back(std::isfinite(most) ? most : 0);
+        }
+        return maxima;
+    };
+}
+
+// Parts of the keys weigh exp(L) by their log-sum-exps: the sum is infinite, or 0, where that of
+// the row is, whatever its largest score.
+std::vector<double> below_by_log_sums(const Specification& s, std::size_t) {
+    std::vector<double> starts;
+    const auto rows = rows_of(s);
+    for (const oracle::RowDetail& row : *rows) starts.push_back(row.max - row.lse);
+    return starts;
+}
+
 std::vector<Deviation> of_both_values(const std::string& id, const std::string& says, bool guarded,
                                       const StartOf& other) {
     const Deviation plain =
@@ -155,6 +184,24 @@ std::vector<Deviation> maximum_without_rest(std::int64_t step, bool guarded) {
                     "all others, weights are infinite, and where no others are and all are small",
                     step),
         guarded, maximum_of_steps(step));
+}
+
+std::vector<Deviation> maximum_without_last_lane(std::int64_t lanes, bool guarded) {
+    return of_both_values(
+        fmt::format("maximum_without_lane_{}", lanes),
+        fmt::format("a maximum without the last of every {} keys: where one of these stands far "
+                    "above all others, weights are infinite, and where no others are and all are "
+                    "small",
+                    lanes),
+        guarded, maximum_without_last_of(lanes));
+}
+
+std::vector<Deviation> merged_without_maximum(bool guarded) {
+    return of_both_values(
+        "merged_without_maximum",
+        "parts of the keys merged by exp of their log-sum-exps without a maximum: "
+        "beyond 88 they are infinite, and where all are below -104",
+        guarded, below_by_log_sums);
 }
 
 }  // namespace attest::diagnosis

@@ -29,4 +29,10 @@ std::vector<Deviation> maximum_not_subtracted(bool guarded);
 /// The largest of whole steps of keys: whoever takes several at once and forgets the rest.
 std::vector<Deviation> maximum_without_rest(std::int64_t step, bool guarded);
 
+/// The largest of all lanes but the last.
+std::vector<Deviation> maximum_without_last_lane(std::int64_t lanes, bool guarded);
+
+/// None, where parts of the keys are merged.
+std::vector<Deviation> merged_without_maximum(bool guarded);
+
 }  // namespace attest::diagnosis

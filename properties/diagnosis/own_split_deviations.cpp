@@ -75,22 +75,33 @@ Deviation parted(const Deviation& d, const OwnSplits& own, std::int64_t rows_mos
     const std::string few =
         rows_most == 0 ? ""
                        : fmt::format(" in calls of up to {} rows of a group's heads", rows_most);
-    return {.id = fmt::format("{}_own_{}{}", d.id, own.id,
-                              rows_most == 0 ? "" : fmt::format("_of_{}", rows_most)),
-            .says = d.says + "; " + own.says + few,
-            .formula = [d, of = own.of, rows_most, asked_too](
-                           const Specification& s,
-                           const bound::Expected& truth) -> std::optional<bound::Expected> {
-                const bool many = rows_most > 0 && rows_of_group(s.problem) > rows_most;
-                if (s.problem.splits > 0 && asked_too) return predict(d, s, truth);
-                if (s.problem.splits > 0 || many) return std::nullopt;
-                Specification split = s;
-                split.problem.splits = of(s.problem.len_kv);
-                if (split.problem.splits < 2) return std::nullopt;
-                return predict(d, split, truth);
-            },
-            .tells = d.tells,
-            .form_of = d.form_of.empty() ? d.id : d.form_of};
+    const auto split = [of = own.of, rows_most,
+                        asked_too](const Specification& s) -> std::optional<Specification> {
+        if (s.problem.splits > 0) return asked_too ? std::optional(s) : std::nullopt;
+        if (rows_most > 0 && rows_of_group(s.problem) > rows_most) return std::nullopt;
+        Specification out = s;
+        out.problem.splits = of(s.problem.len_kv);
+        return out.problem.splits < 2 ? std::nullopt : std::optional(std::move(out));
+    };
+    Deviation own_accord =
+        formula_deviation(fmt::format("{}_own_{}{}", d.id, own.id,
+                                      rows_most == 0 ? "" : fmt::format("_of_{}", rows_most)),
+                          d.says + "; " + own.says + few,
+                          [d, split](const Specification& s, const bound::Expected& truth) {
+                              const auto parts = split(s);
+                              return parts ? predict(d, *parts, truth) : std::nullopt;
+                          });
+    if (d.log_sums)
+        own_accord.log_sums = [log_sums = d.log_sums, split](const Specification& s,
+                                                             const bound::Expected& truth)
+            -> std::optional<std::vector<bound::ExpectedElement>> {
+            const auto parts = split(s);
+            return parts ? log_sums(*parts, truth) : std::nullopt;
+        };
+    own_accord.tells = d.tells;
+    own_accord.form_of = d.form_of.empty() ? d.id : d.form_of;
+    own_accord.entails = d.entails;
+    return own_accord;
 }
 
 Deviation where_split(const Deviation& d) {
@@ -103,7 +114,7 @@ Deviation where_split(const Deviation& d) {
 }
 
 /// What has to do with splits, from all lists, and what may be forgotten where parts are merged.
-std::vector<Deviation> deviations_of_splits() {
+std::vector<Deviation> deviations_of_splits(bool paged) {
     std::vector<Deviation> list;
     const auto take = [&list](const auto& from) {
         for (const Deviation& d : from) {
@@ -115,7 +126,7 @@ std::vector<Deviation> deviations_of_splits() {
         }
     };
     take(deviations());
-    take(counted_without_keys());
+    take(counted_without_keys(paged));
     take(sinks_of_splits());
     take(lse_of_splits());
     take(split_outputs_rounded());
@@ -147,7 +158,7 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
     const std::vector<OwnSplits> ways = told_apart(ways_to_part(), evidence);
     const std::int64_t keys = calls.front()->asked.problem.len_kv;
     const bool asked = calls.size() < wrong.size();
-    for (const Deviation& d : deviations_of_splits()) {
+    for (const Deviation& d : deviations_of_splits(evidence.paged())) {
         // What so many splits do to the smallest call; one that no way parts is explained by none.
         std::map<std::int64_t, bool> explained;
         for (const OwnSplits& own : ways) {

@@ -1,5 +1,5 @@
 // A window one of whose limits is counted from elsewhere: another row, the first or last query of a
-// block, the edge of a tile.
+// block, the edge of a tile, the start of a chunk; or means what another framework means by it.
 
 #include <fmt/format.h>
 
@@ -147,6 +147,45 @@ Deviation no_window_where_left_covers(std::int64_t short_of) {
             .tells = law::Tells::visibility};
 }
 
+/// Chunked attention: no window that slides, but the query's own chunk of so many keys, `more` than
+/// the limit.
+Deviation own_chunk(std::int64_t more) {
+    return other_limit(
+        fmt::format("window_left_chunk_{}", more),
+        fmt::format("the query's own chunk of {} keys in place of a window to the left",
+                    more == 0 ? "left" : "left + 1"),
+        true, [more](const MaskPlace& p, std::int64_t offset, std::int64_t reach, std::int64_t) {
+            const std::int64_t chunk = std::max<std::int64_t>(reach + more, 1);
+            return p.column < tile_begin(std::max<std::int64_t>(p.row + offset, 0), chunk);
+        });
+}
+
+/// The width of the whole window, half of it on each side.
+Deviation half_as_wide() {
+    return other_limit("window_left_halved", "a window half as wide to the left as it is asked for",
+                       true,
+                       [](const MaskPlace& p, std::int64_t offset, std::int64_t reach,
+                          std::int64_t) { return p.column < p.row + offset - reach / 2; });
+}
+
+/// Sink tokens: the first keys stay visible, whatever the window; where there are sinks alone, if
+/// `of_sinks`.
+Deviation first_keys_kept(std::int64_t first, bool of_sinks) {
+    Deviation d = other_limit(
+        fmt::format("window_keeps_first_{}{}", first, of_sinks ? "_beside_sinks" : ""),
+        fmt::format("a window that never hides the first {} to the left{}",
+                    first == 1 ? "key" : fmt::format("{} keys", first),
+                    of_sinks ? ", where there are sinks" : ""),
+        true, [first](const MaskPlace& p, std::int64_t offset, std::int64_t reach, std::int64_t) {
+            return p.column >= first && p.column < p.row + offset - reach;
+        });
+    if (of_sinks)
+        d.respecify = [own = d.respecify](const Specification& s) {
+            return s.problem.sink ? own(s) : std::nullopt;
+        };
+    return d;
+}
+
 }  // namespace
 
 std::vector<Deviation> window_limits() {
@@ -196,6 +235,10 @@ std::vector<Deviation> window_origins() {
                     list.push_back(tile_rounded_inwards(left, block, packed, tile));
         for (const std::int64_t tile : {16, 32, 64, 128}) list.push_back(whole_tile(left, tile));
     }
+    list.push_back(half_as_wide());
+    for (const std::int64_t more : {0, 1}) list.push_back(own_chunk(more));
+    for (const bool of_sinks : {true, false})
+        for (const std::int64_t first : {1, 4}) list.push_back(first_keys_kept(first, of_sinks));
     return list;
 }
 

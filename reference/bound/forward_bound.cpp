@@ -32,13 +32,13 @@ double rises_of(Iterator score, Iterator last, double slack) {
 /// Times the running maximum can rise, each time multiplying what was summed by a computed exp (by
 /// exp(0) = 1, exactly, where it does not rise): at most once a key after the first. A kernel that
 /// declares its tile takes them in order, from the first key or from the last: then at most once a
-/// tile after the first, and, where no part of the keys starts a maximum of its own, at most as
-/// often as the row's own scores rise.
+/// tile after the first, of which n keys meet at most ceil((n - 1) / tile), wherever tiles begin;
+/// and, where no part of the keys starts a maximum of its own, as often as the row's scores rise.
 double most_rises(const KernelModel& m, double keys) {
     const double count = std::max(0.0, keys - 1);
     if (m.tile == 0) return count;
-    const double tiles = std::ceil(static_cast<double>(m.len_kv) / static_cast<double>(m.tile));
-    return std::min(count, std::max(0.0, tiles - 1));
+    const double after_first = static_cast<double>(m.len_kv - 1) / static_cast<double>(m.tile);
+    return std::clamp(std::ceil(after_first), 0.0, count);
 }
 
 /// Roundings an addend passes in a sum of n: n in any order; where every `chunk` of the keys are

@@ -99,7 +99,10 @@ TEST(long_context, rises_are_counted_from_both_ends) {
         const double tiles = bound_of(c, tiled);
         Numerics one = tiled;
         one.tile = 4096;
-        EXPECT_GT(tiles, bound_of(c, one));  // 255 rescalings against none
+        EXPECT_GT(tiles, bound_of(c, one));  // 256 rescalings against one
+        Numerics shorter = one;
+        shorter.tile = 4095;  // wherever tiles begin, two are met either way
+        EXPECT_EQ(bound_of(c, one), bound_of(c, shorter));
     }
     EXPECT_LE(bound_of(flat, tiled), bound_of(flat, any));
 }
