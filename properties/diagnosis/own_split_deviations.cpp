@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "properties/diagnosis/diagonal.hpp"
@@ -133,12 +134,13 @@ std::vector<Deviation> deviations_of_splits(bool paged) {
     return list;
 }
 
-/// With the few smallest: most ways to part are no matter then.
-bool agrees_with_some(const Deviation& d, const std::vector<const Evidence*>& calls) {
-    constexpr std::size_t few = 4;
-    return std::all_of(
-        calls.begin(), calls.begin() + std::min(few, calls.size()),
-        [&d](const Evidence* e) { return agrees(d, *e) || !predict(d, e->asked, e->truth); });
+/// With the smallest, and with a few more where it has something to say: most ways to part are no
+/// matter then.
+bool agrees_with_all(const Deviation& d, std::span<const Evidence* const> calls) {
+    return agrees(d, *calls.front()) &&
+           std::ranges::all_of(calls.subspan(1), [&d](const Evidence* e) {
+               return agrees(d, *e) || !predict(d, e->asked, e->truth);
+           });
 }
 
 }  // namespace
@@ -156,19 +158,20 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
     std::int64_t rows = 1;
     for (const Evidence* e : calls) rows = std::max(rows, rows_of_group(e->asked.problem));
     const std::vector<OwnSplits> ways = told_apart(ways_to_part(), evidence);
-    const std::int64_t keys = calls.front()->asked.problem.len_kv;
     const bool asked = calls.size() < wrong.size();
+    constexpr std::size_t few = 4;
+    const std::span<const Evidence* const> smallest(calls.data(), std::min(few, calls.size()));
     for (const Deviation& d : deviations_of_splits(evidence.paged())) {
-        // What so many splits do to the smallest call; one that no way parts is explained by none.
-        std::map<std::int64_t, bool> explained;
+        // By how many parts each of the smallest calls has; no wrong call has more rows.
+        std::map<std::vector<std::int64_t>, bool> explained;
         for (const OwnSplits& own : ways) {
-            const auto [known, is_new] = explained.emplace(own.of(keys), false);
-            if (is_new) known->second = agrees(parted(d, own, 0, false), *calls.front());
+            std::vector<std::int64_t> parts;
+            for (const Evidence* e : smallest) parts.push_back(own.of(e->asked.problem.len_kv));
+            const auto [known, is_new] = explained.emplace(std::move(parts), false);
+            if (is_new) known->second = agrees_with_all(parted(d, own, 0, asked), smallest);
             if (!known->second) continue;
             for (const std::int64_t rows_most : {std::int64_t{0}, power_of_two_at_least(rows)})
-                if (Deviation mine = parted(d, own, rows_most, asked);
-                    agrees_with_some(mine, calls))
-                    list.push_back(std::move(mine));
+                list.push_back(parted(d, own, rows_most, asked));
         }
     }
     return list;
