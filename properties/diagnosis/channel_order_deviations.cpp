@@ -110,11 +110,8 @@ Deviation last_vector_overlaps(Role role, std::int64_t lanes) {
         .respecify = [role, lanes, scores](const Specification& s) -> std::optional<Specification> {
             const std::int64_t dim = scores ? s.problem.dim_qk : value_dim(s.problem);
             if (dim <= lanes || dim % lanes == 0) return std::nullopt;
-            if (scores) {
-                const Specification met = turned_before(s);
-                return counted_twice(met, role, dim - lanes, dim / lanes * lanes);
-            }
-            return counted_twice(s, role, dim - lanes, dim / lanes * lanes);
+            return counted_twice(scores ? turned_before(s) : s, role, dim - lanes,
+                                 dim / lanes * lanes);
         }};
 }
 

@@ -147,13 +147,12 @@ Deviation no_window_where_left_covers(std::int64_t short_of) {
             .tells = law::Tells::visibility};
 }
 
-/// Chunked attention: no window that slides, but the query's own chunk of so many keys, `more` than
-/// the limit.
+/// Chunked attention: the query's own chunk, of as many keys as the limit and `more`.
 Deviation own_chunk(std::int64_t more) {
     return other_limit(
         fmt::format("window_left_chunk_{}", more),
-        fmt::format("the query's own chunk of {} keys in place of a window to the left",
-                    more == 0 ? "left" : "left + 1"),
+        fmt::format("a window to the left that begins at multiples of its {}, instead of sliding",
+                    more == 1 ? "width" : "limit"),
         true, [more](const MaskPlace& p, std::int64_t offset, std::int64_t reach, std::int64_t) {
             const std::int64_t chunk = std::max<std::int64_t>(reach + more, 1);
             return p.column < tile_begin(std::max<std::int64_t>(p.row + offset, 0), chunk);
