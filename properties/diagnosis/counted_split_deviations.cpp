@@ -40,10 +40,19 @@ std::vector<SplitUnit> units_of(const std::vector<std::int64_t>& tiles, bool pag
     return list;
 }
 
-/// Keys of the query's sequence that a split takes: as many for each, or as many whole units.
-std::int64_t keys_of_split(const Problem& p, KeyExtent span, SplitUnit unit) {
+/// The keys of the query's sequence that each split takes: as many whole units for each. Splits
+/// that get none are left out.
+std::vector<KeyExtent> splits_of(const Problem& p, KeyExtent span, SplitUnit unit) {
     const std::int64_t keys = unit.keys(p), units = (span.end - span.begin + keys - 1) / keys;
-    return std::max<std::int64_t>(1, keys * ((units + p.splits - 1) / p.splits));
+    return parts_of(span, std::max<std::int64_t>(1, keys * ((units + p.splits - 1) / p.splits)));
+}
+
+double largest_of(const oracle::RowDetail& row, KeyExtent keys) {
+    return *std::max_element(row.scores.begin() + keys.begin, row.scores.begin() + keys.end);
+}
+
+std::string of_whole_tiles(std::int64_t tile) {
+    return tile == 1 ? "" : fmt::format(", of whole tiles of {},", tile);
 }
 
 // Maximum 0, sum 1 and a value of zeros, in each of the splits asked for that the query sees no key
@@ -58,14 +67,9 @@ Deviation empty_splits_counted(SplitUnit unit) {
                KeyExtent span) -> std::optional<WeightChange> {
             const Problem& p = s.problem;
             if (p.splits < 2) return WeightChange{};
-            const std::int64_t each = keys_of_split(p, span, unit);
             double empty = static_cast<double>(p.splits);
-            for (std::int64_t from = span.begin; from < span.end; from += each) {
-                std::int64_t j = from;
-                const std::int64_t to = std::min(from + each, span.end);
-                while (j < to && !(row.scores[static_cast<std::size_t>(j)] > -infinite)) ++j;
-                empty -= j < to;
-            }
+            for (const KeyExtent keys : splits_of(p, span, unit))
+                empty -= largest_of(row, keys) > -infinite;
             return WeightChange{{}, std::log1p(empty * std::exp(-row.lse))};
         });
     d.entails = {"lse_empty_zero"};
@@ -135,20 +139,16 @@ Deviation splits_of_tiles_added(const LeftOut& of, std::int64_t tile) {
     return weight_deviation(
         fmt::format("splits_added_{}_{}", of.id, tile),
         fmt::format("{} of the splits{} added up without regard to their maxima", of.says,
-                    tile == 1 ? "" : fmt::format(", of whole tiles of {},", tile)),
+                    of_whole_tiles(tile)),
         [of, tile](const Specification& s, const oracle::RowDetail& row,
                    KeyExtent span) -> std::optional<WeightChange> {
             if (s.problem.splits < 2) return WeightChange{};
             if (s.problem.sink) return std::nullopt;
-            const std::int64_t each = keys_of_split(s.problem, span, {tile});
             std::vector<double> change(row.scores.size(), 0.0);
-            for (std::int64_t from = span.begin; from < span.end; from += each) {
-                const std::int64_t to = std::min(from + each, span.end);
-                const double most =
-                    *std::max_element(row.scores.begin() + from, row.scores.begin() + to);
-                if (std::isfinite(most))
-                    std::fill(change.begin() + from, change.begin() + to, row.max - most);
-            }
+            for (const KeyExtent keys : splits_of(s.problem, span, {tile}))
+                if (const double most = largest_of(row, keys); std::isfinite(most))
+                    std::fill(change.begin() + keys.begin, change.begin() + keys.end,
+                              row.max - most);
             const double sum = of.weights ? log_sum_change(row, change) : 0.0;
             if (!of.values) return WeightChange{{}, sum};
             return WeightChange{std::move(change), sum};
@@ -173,22 +173,17 @@ constexpr MergedBy merged_by[] = {
 Deviation splits_of_other_base(const MergedBy& by, std::int64_t tile) {
     return weight_deviation(
         fmt::format("splits_merged_{}_{}", by.id, tile),
-        fmt::format("splits{} merged by {}",
-                    tile == 1 ? "" : fmt::format(", of whole tiles of {},", tile), by.says),
+        fmt::format("splits{} merged by {}", of_whole_tiles(tile), by.says),
         [by, tile](const Specification& s, const oracle::RowDetail& row,
                    KeyExtent span) -> std::optional<WeightChange> {
             if (s.problem.splits < 2) return WeightChange{};
             if (s.problem.sink) return std::nullopt;
-            const std::int64_t each = keys_of_split(s.problem, span, {tile});
             std::vector<std::pair<KeyExtent, double>> parts;
             double most = -infinite;
-            for (std::int64_t from = span.begin; from < span.end; from += each) {
-                const KeyExtent keys{from, std::min(from + each, span.end)};
+            for (const KeyExtent keys : splits_of(s.problem, span, {tile})) {
                 const auto lse = lse_between(row, keys);
                 if (!lse) continue;
-                const double largest = *std::max_element(row.scores.begin() + keys.begin,
-                                                         row.scores.begin() + keys.end);
-                parts.emplace_back(keys, by.sums ? *lse : largest);
+                parts.emplace_back(keys, by.sums ? *lse : largest_of(row, keys));
                 most = std::max(most, parts.back().second);
             }
             std::vector<double> change(row.scores.size(), 0.0);

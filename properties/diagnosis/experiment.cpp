@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "reference/oracle/oracle.hpp"
+#include <utility>
 
 namespace attest::diagnosis {
 
@@ -23,15 +22,16 @@ TensorSet with_numbers(TensorSet inputs) {
     return inputs;
 }
 
-/// Elements of which something is claimed, where all of them agree; 0 where one does not.
-std::int64_t all_agree(const Tensor& observed, const bound::Expected& truth, Precision format) {
-    std::int64_t agree = 0;
-    for (std::size_t n = 0; n < truth.output.size(); ++n) {
-        const double seen = observed.get(static_cast<std::int64_t>(n));
-        if (bound::judge(seen, truth.output[n], format) == bound::Agreement::disagrees) return 0;
-        agree += std::isfinite(truth.output[n].bound) ? 1 : 0;
-    }
-    return agree;
+/// Elements of the output of which something is claimed.
+std::int64_t claimed(const bound::Expected& truth) {
+    return std::ranges::count_if(truth.output,
+                                 [](const auto& e) { return std::isfinite(e.bound); });
+}
+
+/// The call is made, and judged.
+std::optional<Evidence> asked_again(search::Kernel& kernel, Specification asked) {
+    worker::CallResult result = kernel.forward(asked.problem, asked.inputs);
+    return judged_call(std::move(asked), std::move(result));
 }
 
 }  // namespace
@@ -71,16 +71,11 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
     for (const Evidence& e : evidence) {
         const bool leaked = nan_for_a_number(e.observed[Role::o], e.truth.output);
         if (!holds_nonfinite(e) || !leaked) return std::nullopt;
-        const TensorSet inputs = with_numbers(e.asked.inputs);
-        const worker::CallResult result = kernel.forward(e.asked.problem, inputs);
-        if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o))
-            return std::nullopt;
-        const bound::Expected truth =
-            oracle::attend(e.asked.problem, e.asked.dialect, e.asked.numerics, inputs);
-        const std::int64_t agree =
-            all_agree(result.outputs[Role::o], truth, e.asked.problem.format_o);
-        if (agree == 0) return std::nullopt;
-        d.agree += agree;
+        Specification numbers = e.asked;
+        numbers.inputs = with_numbers(numbers.inputs);
+        const std::optional<Evidence> result = asked_again(kernel, std::move(numbers));
+        if (!result || result->output_wrong || claimed(result->truth) == 0) return std::nullopt;
+        d.agree += claimed(result->truth);
     }
     d.of = d.agree;
     return d.agree > 0 ? std::optional(d) : std::nullopt;
@@ -89,9 +84,6 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
 // A kernel that is wrong now and then is right without strides too, now and then.
 std::optional<Explanation> strides_ignored(search::Kernel& kernel,
                                            const std::vector<Evidence>& wrong) {
-    const auto call = [&](const Specification& asked) {
-        return judged_call(asked, kernel.forward(asked.problem, asked.inputs));
-    };
     Explanation d;
     d.id = "strides_ignored";
     d.says = "right answers to contiguous tensors alone: strides are ignored, or are another's";
@@ -100,12 +92,11 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
         Specification plain = e.asked;
         Problem& p = plain.problem;
         p.layout_q = p.layout_k = p.layout_v = p.layout_o = {};
-        const std::optional<Evidence> contiguous = call(plain);
+        const std::optional<Evidence> contiguous = asked_again(kernel, std::move(plain));
         if (!contiguous || contiguous->wrong()) return std::nullopt;
-        const std::optional<Evidence> again = call(e.asked);
+        const std::optional<Evidence> again = asked_again(kernel, e.asked);
         if (!again || !again->wrong()) return std::nullopt;
-        d.agree += std::ranges::count_if(
-            contiguous->truth.output, [](const auto& truth) { return std::isfinite(truth.bound); });
+        d.agree += claimed(contiguous->truth);
     }
     d.of = d.agree;
     return d.agree > 0 ? std::optional(d) : std::nullopt;

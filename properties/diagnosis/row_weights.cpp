@@ -134,16 +134,12 @@ KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i) {
     return segment_of(s.problem, b, i).keys;
 }
 
-namespace {
-
 std::vector<KeyExtent> parts_of(KeyExtent span, std::int64_t each) {
     std::vector<KeyExtent> list;
     for (std::int64_t from = span.begin; from < span.end; from += each)
         list.push_back({from, std::min(from + each, span.end)});
     return list;
 }
-
-}  // namespace
 
 std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span) {
     const std::int64_t keys = span.end - span.begin;

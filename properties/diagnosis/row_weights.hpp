@@ -26,6 +26,9 @@ SegmentExtent segment_of(const Problem& problem, std::int64_t b, std::int64_t i)
 /// The keys of that.
 KeyExtent span_of(const Specification& s, std::int64_t b, std::int64_t i);
 
+/// Keys in ranges of `each`, the last of which may be shorter.
+std::vector<KeyExtent> parts_of(KeyExtent span, std::int64_t each);
+
 /// The ranges that the problem's splits take of them: ceil(keys / splits) keys each. All in one
 /// where it asks for none.
 std::vector<KeyExtent> split_extents(const Problem& problem, KeyExtent span);
