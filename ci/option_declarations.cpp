@@ -176,7 +176,9 @@ void declare_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
 
     auto* describe = app.add_subcommand("describe", "a kernel's manifest, defaults written out");
     describe->add_option("KERNEL", o.arguments, "as for check");
+    describe->add_flag("--laws", o.laws, "instead: which laws it can be asked, and why not others");
     add_kernel_options(*describe, o, t);
+    add_screen_options(*describe, o, t);
 
     define_tools(app, o, t);
     app.add_subcommand("completion", "write what a shell needs to complete commands and options")

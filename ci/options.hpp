@@ -52,6 +52,7 @@ struct CommandOptions {
     std::string kernel, law;                ///< of replay and explain
     std::string story;                      ///< of fixture, with the laws in `match`
     bool replace = false;
+    bool laws = false;         ///< of describe
     std::string instructions;  ///< of bench: an instruction set by name; empty: the best
 };
 

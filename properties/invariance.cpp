@@ -30,9 +30,9 @@ Tensor coarse_values(const Trial& trial, const Problem& problem, std::uint64_t s
 
 // Scaling V by 2^k scales every product, partial sum and quotient by it, exactly, as long as none
 // is subnormal: weights are at least exp(-2 max|S|) relative to the largest, above 2^-58, values
-// are multiples of 1/4, the accumulator is normal at their product, as f16 is not, and outputs are
-// away from the format's subnormals by a factor of four on either side. A kernel that claims
-// determinism then returns 2^k O to the bit.
+// are multiples of 1/4, accumulator and outputs of parts are normal at their product, as f16 is
+// not, and outputs are away from the format's subnormals by a factor of four on either side. A
+// kernel that claims determinism then returns 2^k O to the bit.
 void compare_powers(Tally& tally, const Run& base, const Run& scaled, int exponent) {
     const Problem& problem = base.problem();
     const ScoreBounds scores(problem, base.inputs());
@@ -40,10 +40,12 @@ void compare_powers(Tally& tally, const Run& base, const Run& scaled, int expone
         std::ldexp(4.0, traits(base.output_format()).exponent_min + std::abs(exponent));
     const Interval factor = Interval::exactly(std::ldexp(1.0, exponent));
     const Numerics& numerics = base.trial().numerics();
-    constexpr int product_least = -60;  // of the exponents
+    const auto normal_in = [&](NumberFormat step) {
+        constexpr int product_least = -60;  // of the exponents
+        return traits(resolved(step, problem.format_q)).exponent_min <= product_least;
+    };
     const bool exact =
-        numerics.deterministic &&
-        traits(resolved(numerics.accumulate, problem.format_q)).exponent_min <= product_least;
+        numerics.deterministic && normal_in(numerics.accumulate) && normal_in(numerics.partials);
     for (const Row& row : all_rows(problem)) {
         if (blind(base, row)) continue;
         const bool normal = exact && scores.of(row) <= 20;

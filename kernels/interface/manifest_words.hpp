@@ -59,6 +59,7 @@ inline constexpr RoundedStep steps[] = {{"scores", &Numerics::scores},
                                         {"query", &Numerics::query},
                                         {"rotation", &Numerics::rotation},
                                         {"bias", &Numerics::bias},
+                                        {"partials", &Numerics::partials},
                                         {"gradient_heads", &Numerics::gradient_heads}};
 inline constexpr Choice<Precision> format_words[] = {{"f64", Precision::f64},
                                                      {"f32", Precision::f32},

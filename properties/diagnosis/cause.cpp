@@ -25,15 +25,26 @@ bool by_step(const CounterexampleReport& c) {
            (is_coarser_step(c.diagnosis.id) || is_backward_coarser_step(c.diagnosis.id));
 }
 
+constexpr std::string_view of_partials = "step_partials_";
+
+/// Outputs of splits that are rounded look in single calls like sums that are.
+bool is_like(const std::string& step, const std::string& id) {
+    if (!step.starts_with(of_partials)) return id == step;
+    const std::string format = step.substr(of_partials.size());
+    return id == step || id == "step_accumulate_" + format ||
+           id.starts_with("value_sum_rounded_" + format) ||
+           id.starts_with("split_outputs_rounded_" + format);
+}
+
 bool admits(const CounterexampleReport& c, const std::string& step) {
     const Diagnosis& d = c.diagnosis;
-    return d.known ? d.id == step : std::ranges::count(d.fits, step) > 0;
+    return d.known ? is_like(step, d.id) : std::ranges::count(d.fits, step) > 0;
 }
 
 // An arithmetic coarser than declared shows in every law that is broken, or it is not that: its
 // bounds are wide, and a single case of one law lies within them by chance. An exp is shown to be
-// another by an experiment, and sums of gradients by most of the laws: what lies within their
-// bounds elsewhere is put down to them.
+// another by an experiment, outputs of splits by one and most of the laws, sums of gradients by
+// most of the laws: what lies within their bounds elsewhere is put down to them.
 void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& counterexamples) {
     const auto asked = [](const CounterexampleReport& c) {
         return !c.died() && c.diagnosis.cases > 0;
@@ -50,7 +61,8 @@ void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& cou
     const auto shown = std::ranges::find_if(counterexamples, [&](const CounterexampleReport& c) {
         const std::string& id = c.diagnosis.id;
         return asked(c) && by_step(c) &&
-               (id.starts_with("step_exp_") || (is_backward_coarser_step(id) && by_most(id)));
+               (id.starts_with("step_exp_") ||
+                ((is_backward_coarser_step(id) || id.starts_with(of_partials)) && by_most(id)));
     });
     if (shown != counterexamples.end() &&
         std::ranges::all_of(counterexamples, [&](const CounterexampleReport& c) {
@@ -58,7 +70,7 @@ void drop_steps_that_leave_something_open(std::vector<CounterexampleReport>& cou
         })) {
         const Explanation step = shown->diagnosis;
         for (CounterexampleReport& c : counterexamples) {
-            if (!asked(c) || c.diagnosis.known) continue;
+            if (!asked(c) || c.diagnosis.id == step.id) continue;
             static_cast<Explanation&>(c.diagnosis) = step;
             c.diagnosis.known = true;
         }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "properties/diagnosis/evidence.hpp"
+#include "properties/diagnosis/plain_calls.hpp"
 
 namespace attest::diagnosis {
 
@@ -38,21 +39,6 @@ std::optional<Evidence> of_whole_numbers(search::Kernel& kernel, const Case& sma
     });
 }
 
-/// One query, nothing that a step of another kind could show in.
-Case plain(const Case& smallest, std::int64_t keys, std::int64_t dim) {
-    Case c;
-    Problem& p = c.problem;
-    p.batch = p.heads_q = p.heads_kv = p.len_q = 1;
-    p.len_kv = keys;
-    p.dim_qk = dim;
-    p.format_q = smallest.problem.format_q;
-    p.format_kv = smallest.problem.format_kv;
-    p.format_o = smallest.problem.format_o;
-    p.want_lse = true;
-    c.values = {ValueKind::normal, 1, {}};
-    return c;
-}
-
 bool shown_right(const std::optional<Evidence>& e) {
     return e && !e->wrong();
 }
@@ -83,9 +69,6 @@ std::optional<double> sum_of_weights(const std::optional<Evidence>& e) {
 }
 
 constexpr double depths[] = {0.75, 1.5, 2.25, 3.0};
-
-/// l is known to a few roundings to f32.
-constexpr double sum_slack = 0x1p-21;
 
 // That some l lies so near to a number of f16 by chance has probability 2^-20 / 2^-11, of bfloat16
 // less.
@@ -122,20 +105,6 @@ bool wrong_beside_nothing(search::Kernel& kernel, const Case& smallest) {
     return e && e->wrong();
 }
 
-constexpr std::int64_t equal_keys = 7;
-
-// Queries of zeros weigh all keys the same: what is summed up is numbers of the format, the sum is
-// none.
-std::optional<Evidence> of_equal_weights(search::Kernel& kernel, const Case& smallest,
-                                         Precision format) {
-    Case c = plain(smallest, equal_keys, 64);
-    c.values.tensors[Role::q] = {Fill::zeros, {}};
-    return evidence_of(kernel, c, [format](const Problem&, TensorSet& inputs) {
-        Tensor& v = inputs[Role::v];
-        for (std::int64_t n = 0; n < v.size(); ++n) v.set(n, round_to(v.get(n), format));
-    });
-}
-
 // Of n equal weights n O is the sum of the values itself, a number of the format where it was
 // rounded to it, whatever scores and sums of weights are kept in. By chance one of 64 channels lies
 // so near to one with probability 2^-20 / 2^-11.
@@ -148,22 +117,6 @@ bool value_sums_are_members(search::Kernel& kernel, const Case& smallest, Precis
         if (!(std::abs(round_to(sum, format) - sum) <= sum_slack * std::abs(sum))) return false;
     }
     return true;
-}
-
-// One key of weight 1, a product of two whole numbers and a value of the format: sums in it are
-// exact.
-bool wrong_on_members(search::Kernel& kernel, const Case& smallest, Precision format) {
-    Case one = plain(smallest, 1, 1);
-    one.problem.scale = 1.0;
-    one.problem.dim_v = 16;
-    one.values.tensors[Role::q] = {Fill::ones, {}};
-    one.values.tensors[Role::k] = {Fill::ones, {}};
-    const std::optional<Evidence> e =
-        evidence_of(kernel, one, [format](const Problem&, TensorSet& inputs) {
-            Tensor& v = inputs[Role::v];
-            for (std::int64_t n = 0; n < v.size(); ++n) v.set(n, round_to(v.get(n), format));
-        });
-    return e && e->wrong();
 }
 
 /// A plain call of more queries whose tensors are changed.
@@ -199,6 +152,54 @@ bool no_epsilon(search::Kernel& kernel, const Case& smallest) {
     const auto four = sum_by_output(of_scores_below(kernel, smallest, {0, 0, 0}));
     if (!one || !four) return false;
     return *one == 1 || std::abs((*one - 1) - (*four - 4)) > 4 * sum_slack;
+}
+
+/// n keys of equal weight, of which the first alone has values: n O for each channel, 1 / n of a
+/// power of two being exact. None where O is not in f32.
+std::vector<double> of_first_of(search::Kernel& kernel, const Case& smallest, std::int64_t keys) {
+    Case c = plain(smallest, keys, 1);
+    c.problem.splits = smallest.problem.splits;
+    c.problem.dim_v = 64;
+    c.values.tensors[Role::q] = {Fill::zeros, {}};
+    const auto e = evidence_of(kernel, c, [](const Problem& p, TensorSet& inputs) {
+        Tensor& v = inputs[Role::v];
+        for (std::int64_t n = p.dim_v; n < v.size(); ++n) v.set(n, 0);
+    });
+    if (!e || !e->wrong() || e->asked.problem.format_o != Precision::f32) return {};
+    std::vector<double> values;
+    for (std::int64_t n = 0; n < c.problem.dim_v; ++n)
+        values.push_back(static_cast<double>(keys) * e->observed[Role::o].get(n));
+    return values;
+}
+
+// The part that holds the first of n keys gives its value, over a power of two or not, rounded; the
+// others give 0. That a right output is near to 64 numbers of the format by chance is as likely as
+// 2^-9 to the power of 64. One key may be answered without parts.
+bool a_part_is_rounded(search::Kernel& kernel, const Case& smallest, Precision format) {
+    return std::ranges::any_of(std::initializer_list<std::int64_t>{1, 64}, [&](std::int64_t n) {
+        const std::vector<double> values = of_first_of(kernel, smallest, n);
+        return !values.empty() && std::ranges::all_of(values, [&](double x) {
+            return std::abs(round_to(x, format) - x) <= sum_slack * std::abs(x);
+        });
+    });
+}
+
+// Of so few equal weights, in one part the sum of the values is rounded, or their mean: once.
+bool rounded_before_its_end(search::Kernel& kernel, const Case& smallest, Precision format) {
+    const auto e = of_equal_weights(kernel, smallest, format);
+    if (!e || !e->wrong() || e->asked.problem.format_o != Precision::f32) return false;
+    const Tensor &v = e->asked.inputs[Role::v], &output = e->observed[Role::o];
+    for (std::int64_t c = 0; c < output.size(); ++c) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < equal_keys; ++j) sum += v.at(0, 0, j, c);
+        const double seen = equal_keys * output.get(c);
+        const auto is = [&](double told) {
+            return std::abs(seen - told) <= 4 * sum_slack * std::abs(sum);
+        };
+        if (!is(round_to(sum, format)) && !is(equal_keys * round_to(sum / equal_keys, format)))
+            return true;
+    }
+    return false;
 }
 
 /// Which steps such words name.
@@ -241,6 +242,12 @@ bool step_refuted(search::Kernel& kernel, const Case& smallest, const std::strin
         return same && same->wrong();
     }
     if (id.starts_with("step_epsilon")) return no_epsilon(kernel, smallest);
+    if (id.starts_with("step_partials_")) {
+        const Precision format = id.ends_with("bf16") ? Precision::bf16 : Precision::f16;
+        return wrong_on_members(kernel, smallest, format) ||
+               !a_part_is_rounded(kernel, smallest, format) ||
+               rounded_before_its_end(kernel, smallest, format);
+    }
     // Scores in f32 show where they are large alone.
     if (of_scores(id) && !id.ends_with("f32")) {
         if (shown_right(few_keys())) return true;

@@ -27,7 +27,7 @@ double merge_slack(const bound::KernelModel& m, double keys) {
 // sum of sizes, g that of the n + 6 roundings on the way, up where E may show in P: the mean by at
 // most 2x/(1 - x) mean |v|. What rounds from there agrees.
 double mean_slack(const bound::KernelModel& m, const Numerics& numerics, double keys) {
-    if (!coarse_exp(numerics) && m.ua <= 0x1p-24 && m.epsilon == 0 && m.uf == 0)
+    if (!coarse_exp(numerics) && m.ua <= 0x1p-24 && m.epsilon == 0 && m.uf == 0 && m.uv == 0)
         return merge_slack(m, keys);
     const double up = m.exp_error < m.up / 2 ? 0 : m.up;
     const double x =

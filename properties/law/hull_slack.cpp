@@ -107,10 +107,11 @@ HullSlack hull_slack(const bound::KernelModel& model, std::int64_t keys, double 
     slack.relative = evaluation * (slack.relative + 2 * n * model.omp + model.uo);
     slack.absolute = 2 * model.oma * (n + rescales + 4) +
                      2 * (model.oma + model.weight_floor) * values_total + model.omo;
-    // Values that a unit is fed are rounded to what it takes: within uv, or omf below its numbers.
-    if (model.uv > 0) slack.absolute += 1.01 * (1 + slack.relative) * model.omf;
-    if (model.uf > 0 && !(std::max(score_max, model.value_max) < model.fed_max))
-        return nothing_claimed;
+    // Values that a unit is fed, and outputs of parts, are rounded: within uv, or omv below the
+    // numbers there.
+    if (model.uv > 0) slack.absolute += 1.01 * (1 + slack.relative) * model.omv;
+    if (!model.feeds(0, 0, model.value_max)) return nothing_claimed;
+    if (model.uf > 0 && !(score_max < model.fed_max)) return nothing_claimed;
     if (!model.centred_values) return slack;
     // Values less a mean, and the mean added again (forward_bound.cpp): the hull holds for the
     // differences, the largest of which is 2M; each is rounded to ua and to the format of P.

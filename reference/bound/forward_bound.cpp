@@ -81,7 +81,7 @@ double keys_of(const RowOutline& row) {
 //   N - O l = sum p_j eta_j (v_j - O) + sum W_j [((1+rho)(1+th) - 1) v_j - th' O],
 // and l >= (1-gl)(1-h1), h1 = sum p_j H_j. So centred_j = p_j H_j,
 // plain_j = p_j (1+H_j) ((1+gO) r_j + gO (1+up)).
-// Of a unit's rounded v_j th has a factor more, uv. Where l sums the rounded P, rho_j is common,
+// Of a rounded v_j, or part, th has a factor more, uv. Where l sums the rounded P, rho_j is common,
 // r_j moves to centred_j and l loses sum p_j (1+H_j) r_j. (README.md, "Any order of operations")
 EntryRule RowBound::begin(const RowOutline& row, const RowMaxima& maxima, double rises) {
     const double ua = model_.ua;
@@ -180,12 +180,12 @@ void RowBound::end(const EntryTotals& totals) {
            2 * row_.entries * model_.weight_floor + 4 * model_.oma;
 }
 
-// Values that underflow where a unit is fed them: omf of each, among weights that sum to
-// (1+up)(1+gO)/(1-gl) at most.
+// Values that underflow where a unit is fed them, or outputs of parts where they are rounded: omv
+// of each, among weights that sum to (1+up)(1+gO)/(1-gl) at most.
 double RowBound::fed_values() const noexcept {
     if (model_.uv == 0) return 0;
     const double heaviest = (1 + model_.up) * (1 + sum_error_o_) / (1 - sum_error_l_);
-    return sum_error_l_ < 1 ? evaluation * (1 + model_.uo) * heaviest * model_.omf : infinite;
+    return sum_error_l_ < 1 ? evaluation * (1 + model_.uo) * heaviest * model_.omv : infinite;
 }
 
 // Values less their mean: O = sum w_j (v_j - m) + m for whatever vector m is taken off and added
@@ -201,7 +201,7 @@ double RowBound::shifted_values() const noexcept {
                          row_.entries * (1 + sum_error_o_) * model_.omp;
     const double of_theorem = inverse_ * most * (plain + sum_error_l_ * (1 + h1_));
     const double of_rounding =
-        heaviest * (2 * (most * (ua + up + ua * up) + model_.oma + model_.omp + model_.omf));
+        heaviest * (2 * (most * (ua + up + ua * up) + model_.oma + model_.omp + model_.omv));
     const double of_quotient =
         8 * ua * most + 2 * most * model_.epsilon * inverse_ * (model_.may_split ? 2 : 1);
     const double of_total = 2 * (model_.oma + model_.weight_floor) * row_.entries * most;

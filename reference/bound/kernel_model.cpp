@@ -103,9 +103,27 @@ void resolve_operands(const Problem& problem, const Numerics& n, const FormatTra
     m.gradient_max = std::min(m.gradient_max, m.fed_max);
 }
 
+/// Each value passes the rounding of its part's output: one factor more of whichever sum that is
+/// merged into, as where a unit rounds v. What underflows is weighed by the part's share of all
+/// weights where the output was divided by its sum, by the weight of its maximum where it was not:
+/// at most one a key. f16 is of outputs that were divided.
+void resolve_partials(const Problem& problem, const Numerics& n, const FormatTraits& a,
+                      KernelModel& m) {
+    double unit = 0, under = 0;
+    m.omv = m.omf;
+    const double most = rounded_to(traits(resolved(n.partials, problem.format_q)), a,
+                                   n.flush_subnormals, unit, under);
+    if (unit == 0) return;
+    m.uv += unit * (1 + m.uv);
+    const bool divided = most < 0x1p100;
+    m.omv += under * (divided ? 1 : static_cast<double>(std::max<std::int64_t>(1, problem.len_kv)));
+    m.part_max = most;
+}
+
 }  // namespace
 
 bool KernelModel::feeds(double queries, double keys, double values) const noexcept {
+    if (part_max > 0 && !(2 * values < part_max)) return false;
     if (uf == 0) return true;
     constexpr double log2e = 1.45;  // and a little more
     const double most = std::max(1.0, log2e * scale) * std::max(queries, keys);
@@ -171,6 +189,7 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.rope_log_base = m.rope ? std::abs(std::log(problem.rope.base)) : 0;
     resolve_steps(problem, numerics, a, m);
     resolve_operands(problem, numerics, a, m);
+    resolve_partials(problem, numerics, a, m);
     m.biases = (problem.mask.tensor.kind == MaskKind::additive ? 1 : 0) + (problem.alibi ? 1 : 0);
     m.factor_roundings = problem.dropout.p > 0 ? 3 : 0;
     return m;

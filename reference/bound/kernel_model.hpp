@@ -28,15 +28,16 @@ struct KernelModel {
     double us = 0, oms = 0;  ///< rounding of a score's steps; 0: none of its own
     double uq = 0, omq = 0;  ///< of q before the product
     double uf = 0, omf = 0;  ///< of q, k and dO as a unit that multiplies matrices is fed them
-    double uv = 0;           ///< of v so, and of P where it was rounded before
+    double uv = 0, omv = 0;  ///< of v so, of P where it was rounded before, of a part's output
+    double part_max = 0;     ///< the largest of a part's output where that is rounded
     double ur = 0, omr = 0;  ///< of cos, sin and the turn
     double ub = 0, omb = 0;  ///< of mask, slopes and sink
     double epsilon = 0;      ///< added to l
     double max_finite = 0;   ///< of the accumulator
     double score_max = 0, query_max = 0, bias_max = 0;  ///< the largest finite numbers there
     double fed_max = 0;                                 ///< of what a unit is fed
-    /// Whether operands of these sizes are finite for sure: q and k with the scale and log2(e), or
-    /// without.
+    /// Whether operands of these sizes, and outputs of parts, are finite for sure: q and k with the
+    /// scale and log2(e), or without.
     bool feeds(double queries, double keys, double values) const noexcept;
     double centred_max = 0;  ///< of what keys and values less their mean are rounded to
     bool sums_rounded_weights = false;

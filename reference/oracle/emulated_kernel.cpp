@@ -7,8 +7,6 @@
 
 #include "reference/oracle/emulated_steps.hpp"
 #include "reference/oracle/matrix_unit.hpp"
-#include "reference/oracle/prepared.hpp"
-#include "reference/oracle/visibility.hpp"
 
 namespace attest::oracle {
 namespace {
@@ -197,8 +195,9 @@ private:
         const std::size_t each = (n + splits - 1) / splits;
         if (splits == 1 || each == 0) return part(0, n);
         std::vector<Part<F>> parts;
-        for (std::size_t first = 0; first < n; first += each)
-            parts.push_back(part(first, std::min(n, first + each)));
+        const bool divided = how_.merge_by_lse || how_.partials == NumberFormat::f16;
+        for (std::size_t x = 0; x < n; x += each)
+            parts.push_back(kept(part(x, std::min(n, x + each)), how_.partials, divided));
         return how_.merge_by_lse ? by_lse(std::move(parts)) : by_sums(parts);
     }
 

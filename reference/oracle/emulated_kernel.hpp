@@ -30,6 +30,7 @@ struct Emulation {
     /// Steps rounded coarser, as Numerics declares them.
     NumberFormat scores = NumberFormat::unrounded, query = NumberFormat::unrounded;
     NumberFormat rotation = NumberFormat::unrounded, bias = NumberFormat::unrounded;
+    NumberFormat partials = NumberFormat::unrounded;  ///< of splits
     Operands operands = Operands::unrounded;
     bool cut = false;                                       ///< TF32 is made by cutting off
     NumberFormat gradient_heads = NumberFormat::unrounded;  ///< backward

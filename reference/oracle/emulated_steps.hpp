@@ -29,6 +29,14 @@ F rounded(F x, NumberFormat format) {
         round_to(static_cast<double>(x), half ? Precision::f16 : Precision::bf16));
 }
 
+/// As a split is kept until it is merged, its output `divided` by its sum or not.
+template <typename F>
+Part<F> kept(Part<F> part, NumberFormat partials, bool divided) {
+    const F sum = divided && part.sum > 0 ? part.sum : F(1);
+    for (F& o : part.output) o = rounded(o / sum, partials) * sum;
+    return part;
+}
+
 /// As a unit that multiplies matrices takes it.
 template <typename F>
 F fed(F x, Operands operands, bool cut) {

@@ -124,7 +124,7 @@ TEST(bound_a, nothing_is_claimed_where_what_is_centred_may_overflow) {
 // coarser than declared it is beyond again. (no_correct_kernel_violates_it draws such kernels too.)
 TEST(bound_a, a_step_of_its_own_needs_its_word) {
     using enum NumberFormat;
-    Emulation steps[9], beyond[9];
+    Emulation steps[10], beyond[10];
     steps[0].scores = steps[1].query = steps[2].rotation = steps[3].bias = f16;
     beyond[0].scores = beyond[1].query = beyond[2].rotation = beyond[3].bias = bf16;
     steps[4].epsilon = 1e-3;
@@ -135,6 +135,9 @@ TEST(bound_a, a_step_of_its_own_needs_its_word) {
     steps[7].operands = steps[8].operands = Operands::tf32;
     steps[7].cut = true;
     beyond[7].operands = beyond[8].operands = Operands::bf16;
+    for (Emulation* how : {steps, beyond}) how[9].splits = 3;
+    steps[9].partials = f16;
+    beyond[9].partials = bf16;
     for (std::size_t step = 0; step < std::size(steps); ++step) {
         std::int64_t undeclared = 0, more = 0;
         for (std::uint64_t number = 9000; number < 9300; ++number) {
@@ -145,6 +148,7 @@ TEST(bound_a, a_step_of_its_own_needs_its_word) {
             const Numerics word = declared(steps[step]);
             Numerics plain = word;
             plain.scores = plain.query = plain.rotation = plain.bias = unrounded;
+            plain.partials = unrounded;
             plain.operands = Operands::unrounded;
             plain.epsilon = 0;
             plain.centred_keys = plain.centred_values = false;

@@ -33,6 +33,7 @@ Emulation random_emulation(std::uint64_t number) {
         step(1, how.query);
         step(2, how.rotation);
         step(3, how.bias);
+        if (how.splits > 1) step(7, how.partials);
         if (counter_bits(number, 81, 4) % 8 == 0) how.epsilon = 0x1p-20;
         how.centred_keys = counter_bits(number, 81, 5) % 8 == 0;
         how.centred_values = counter_bits(number, 81, 6) % 8 == 0;
@@ -58,6 +59,7 @@ Numerics declared(const Emulation& how) {
     numerics.query = how.query;
     numerics.rotation = how.rotation;
     numerics.bias = how.bias;
+    numerics.partials = how.partials;
     numerics.operands = how.operands;
     numerics.gradient_heads = how.gradient_heads;
     numerics.epsilon = how.epsilon;

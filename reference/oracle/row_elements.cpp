@@ -43,13 +43,13 @@ void put_mean(const Prepared& call, const bound::KernelModel& model, HeadPlace p
             size += std::abs(v);
         }
         const double own = (n + 2) * 0x1p-53 * size / n;
-        const double under = 2 * model.oma * (n + 4) + 2 * model.omf +
+        const double under = 2 * model.oma * (n + 4) + 2 * model.omv +
                              2 * (model.oma + model.weight_floor + model.omp) * (size + n * most);
         o[c] = {
             .value = sum / n,
             .error = own,
             .bound = bound::evaluation * (relative * (size / n + 3 * most) + under + model.omo)};
-        const bool fed = model.uv == 0 || model.value_max < model.fed_max;
+        const bool fed = model.feeds(0, 0, model.value_max);
         if (!fed || !(size + n * most < model.max_finite / 8)) o[c] = claimed(Claim::nothing);
     }
 }

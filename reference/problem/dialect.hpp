@@ -86,6 +86,8 @@ struct Numerics {
     NumberFormat rotation = NumberFormat::unrounded;  ///< cos, sin and the turn are
     NumberFormat bias = NumberFormat::unrounded;      ///< additive mask, slopes and sinks are
     Operands operands = Operands::unrounded;          ///< of the products of matrices
+    /// The output of a part of the keys before parts are merged.
+    NumberFormat partials = NumberFormat::unrounded;
     double epsilon = 0;           ///< added to the sum of the weights, the largest of which is 1
     bool centred_keys = false;    ///< the keys' mean is taken off before they are rounded
     bool centred_values = false;  ///< the values' mean is, and added to the output
@@ -107,7 +109,8 @@ constexpr bool gradients_unjudged(const Numerics& n) noexcept {
 
 /// Whether some step is coarser than the f32 that errors on average were derived for.
 constexpr bool has_coarse_steps(const Numerics& n) noexcept {
-    return gradients_unjudged(n) || n.operands != Operands::unrounded;
+    return gradients_unjudged(n) || n.operands != Operands::unrounded ||
+           n.partials != NumberFormat::unrounded;
 }
 
 /// What follows for gradients.
