@@ -49,8 +49,7 @@ Sizes in_tiles(Sizes sizes, const Capability& capability, bool cached) {
     const bool fewer = cached || relation == Queries::at_most_keys;
     if (alike || (fewer && queries > keys)) keys = std::max(queries, keys);
     if (alike) queries = keys;
-    const std::int64_t of_queries = std::lcm(geometry.len_q.multiple, takes[len_q].multiple);
-    const std::int64_t of_keys = std::lcm(geometry.len_kv.multiple, takes[len_kv].multiple);
+    const std::int64_t of_queries = capability.tile_q(), of_keys = capability.tile_kv();
     const std::int64_t of_both = std::lcm(of_queries, of_keys);
     move_to_taken(queries, takes[len_q], alike ? of_both : of_queries);
     move_to_taken(keys, takes[len_kv], alike ? of_both : of_keys);
@@ -207,6 +206,14 @@ bool Capability::refuses(const Problem& problem) const {
 bool Capability::narrow() const noexcept {
     return !refused_together.empty() || always != FeatureSet{} || !dims.empty() ||
            !geometry.any() || !kernel::described(takes).empty();
+}
+
+std::int64_t Capability::tile_q() const {
+    return std::lcm(geometry.len_q.multiple, takes[kernel::Quantity::len_q].multiple);
+}
+
+std::int64_t Capability::tile_kv() const {
+    return std::lcm(geometry.len_kv.multiple, takes[kernel::Quantity::len_kv].multiple);
 }
 
 Problem Capability::smallest(bool alike) const {

@@ -34,6 +34,9 @@ struct Capability : kernel::Manifest {
     /// The smallest shape that it takes, with groups where they are a feature; `alike`: of as many
     /// queries as keys.
     Problem smallest(bool alike) const;
+    /// Lengths of queries and of keys are multiples of these.
+    std::int64_t tile_q() const;
+    std::int64_t tile_kv() const;
     /// What it takes where gradients are asked for, if that is less.
     std::shared_ptr<const Capability> backward{};
     bool window_right = true;  ///< takes windows that reach past the diagonal

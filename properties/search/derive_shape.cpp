@@ -12,9 +12,12 @@ std::int64_t sequences_and_heads(const Problem& p) {
     return p.batch * p.heads_q;
 }
 
-/// The number of scores this case aims at: log-uniform from 32 to 4096 where typical.
-std::int64_t scores_wanted(const Raw& raw, std::int64_t most) {
-    constexpr double least_log2 = 5, typical_log2 = 12;
+/// The number of scores this case aims at: log-uniform from 32 to 4096 where typical; of a kernel
+/// that takes whole tiles alone from one of them to eight.
+std::int64_t scores_wanted(const Raw& raw, std::int64_t most, std::int64_t least) {
+    const double smallest_log2 = std::log2(static_cast<double>(least));
+    const double least_log2 = std::max(5.0, smallest_log2),
+                 typical_log2 = std::max(12.0, smallest_log2 + 3);
     const auto between = [&](double low, double high) {
         return static_cast<std::int64_t>(std::exp2(low + raw.size_share * (high - low)));
     };
@@ -31,12 +34,18 @@ std::int64_t scores_wanted(const Raw& raw, std::int64_t most) {
     return most;
 }
 
+/// Where lengths are whole tiles: every number of tiles as often as another.
+std::int64_t whole_tiles(std::int64_t len, std::int64_t tile, std::int64_t most) {
+    constexpr std::int64_t tile_least = 8;  // of smaller ones the lengths drawn are many
+    return tile < tile_least || most < tile ? len : tile * (1 + (len - 1) % (most / tile));
+}
+
 void set_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool square) {
     const auto cut = [&](std::int64_t len) {
         return std::clamp<std::int64_t>(len, 1, plan.len_max);
     };
-    p.len_q = cut(raw.len_q);
-    p.len_kv = cut(raw.len_kv);
+    p.len_q = whole_tiles(cut(raw.len_q), plan.tile_q, plan.len_max);
+    p.len_kv = whole_tiles(cut(raw.len_kv), plan.tile_kv, plan.len_max);
     if (raw.size == Size::long_keys) p.len_kv = cut(raw.long_len);
     if (raw.size == Size::long_queries) p.len_q = cut(raw.long_len);
     switch (raw.relation) {
@@ -132,8 +141,8 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
     set_lengths(p, raw, plan, square);
     spread_lengths(p, plan);
     ShapePlan wanted = plan;
-    wanted.scores_max =
-        std::min(scores_wanted(raw, plan.scores_max), plan.work_max / plan.dim_least);
+    wanted.scores_max = std::min(scores_wanted(raw, plan.scores_max, plan.scores_least),
+                                 plan.work_max / plan.dim_least);
     const bool is_long = raw.size == Size::long_keys || raw.size == Size::long_queries;
     if (raw.heads_first || is_long) give_up_heads(p, grouped, wanted);
     give_up_lengths(p, raw, wanted, square, 1);

@@ -158,6 +158,17 @@ void shrink_scores(Problem& p, const DrawSpace& s, const OfferedFeatures& offere
     p.scale = p.scale && *p.scale < 0 ? -scale : scale;
 }
 
+/// What of a plan follows from the shapes that the kernel takes.
+void of_kernel(ShapePlan& plan, const DrawSpace& s, bool alike) {
+    plan.geometry = s.capability.geometry;
+    plan.takes = s.capability.takes;
+    if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
+    plan.tile_q = s.capability.tile_q();
+    plan.tile_kv = s.capability.tile_kv();
+    plan.scores_least = score_count(s.capability.smallest(alike));
+    plan.work_max = std::max(plan.work_max, scores_floor(s, alike) * plan.dim_least);
+}
+
 /// Where values have a head dimension of their own and the kernel takes few such pairs: one of
 /// them.
 void fit_unequal_dims(Problem& p, const Raw& raw, const Capability& capability) {
@@ -233,9 +244,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     } else if (is_long(s)) {
         plan.work_max = s.profile.scores_max * s.profile.dim_max;
     }
-    plan.geometry = s.capability.geometry;
-    plan.takes = s.capability.takes;
-    if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
+    of_kernel(plan, s, alike);
     plan.more_queries = space.more_queries && only_causal_hides(features);
     derive_shape(p, raw, plan);
     fit_unequal_dims(p, raw, s.capability);

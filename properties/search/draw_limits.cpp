@@ -22,12 +22,20 @@ bool is_long(const DrawSpace& s) {
     return s.property.cases.any_length && s.profile.len_min > 1;
 }
 
+std::int64_t scores_floor(const DrawSpace& s, bool alike) {
+    constexpr std::int64_t several = 9, usual_worth = 16;  // three tiles square; runs' usual scores
+    const std::int64_t smallest = score_count(s.capability.smallest(alike));
+    const law::CaseSpace& space = s.property.cases;
+    if (s.capability.simulated || space.scores_max > 0) return smallest;
+    const std::int64_t afforded = usual_worth * s.profile.scores_max / (smallest * space.cost);
+    return smallest * std::clamp<std::int64_t>(afforded, 1, several);
+}
+
 std::int64_t scores_limit(const DrawSpace& s, bool alike) {
     if (is_long(s)) return s.profile.scores_max;
     const law::CaseSpace& space = s.property.cases;
     const std::int64_t share = std::max<std::int64_t>(s.profile.scores_max / space.cost, 1);
-    return std::max(least_limit({space.scores_max, share}),
-                    score_count(s.capability.smallest(alike)));
+    return std::max(least_limit({space.scores_max, share}), scores_floor(s, alike));
 }
 
 RawLimits raw_limits(const DrawSpace& s) {
@@ -42,6 +50,10 @@ RawLimits raw_limits(const DrawSpace& s) {
         if (s.capability.len_max > 0)
             limits.len_max = std::min(limits.len_max, s.capability.len_max);
     }
+    constexpr std::int64_t tiles = 4;
+    if (space.len_max == 0 && s.capability.len_max == 0 && !is_long(s))
+        limits.len_max = std::max(limits.len_max,
+                                  tiles * std::max(s.capability.tile_q(), s.capability.tile_kv()));
     if (is_long(s)) limits.long_from = std::min(s.profile.len_min, limits.len_max);
     limits.batch_max = space.batch_max;
     const std::int64_t dim_max =

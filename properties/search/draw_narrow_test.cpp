@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -139,6 +141,37 @@ TEST(Listed, EveryNumberIsDrawn) {
         {"batch", {1, 6}},          {"heads_kv", {2, 12, 32}}, {"len_q", {1, 77}},
         {"len_kv", {64, 100, 777}}, {"page_size", {24, 48}},   {"window_left", {-1, 17, 1000}}};
     EXPECT_EQ(met, all);
+}
+
+// What goes wrong between tiles shows in no case of one tile.
+TEST(WholeTiles, ManyACaseHasSeveral) {
+    const Profile profile;
+    for (const std::int64_t tile : {16, 64, 128})
+        for (const bool square : {false, true})
+            for (const std::int64_t cost : {1, 4}) {
+                Capability capability = declared_capability(full_manifest());
+                capability.takes[len_q].multiple = capability.takes[len_kv].multiple = tile;
+                capability.takes[dim_qk].only = {64, 128};
+                capability.dims = {64, 128};
+                law::CaseSpace space{.cost = cost};
+                space.square = square;
+                const law::Property law = zero_law("narrow.tiles", space);
+                std::int64_t cases = 0, of_keys = 0, of_queries = 0, of_heads = 0;
+                for (std::int64_t n = 0; n < 400; ++n)
+                    if (const auto c = draw({law, capability, profile}, 1, n, 0)) {
+                        ++cases;
+                        of_keys += c->problem.len_kv > tile;
+                        of_queries += c->problem.len_q > tile;
+                        of_heads += c->problem.heads_q > 1;
+                    }
+                // Of the largest tiles a dear law affords few.
+                const std::int64_t least = tile * cost <= 256 ? cases / 5 : cases / 10;
+                const std::string what =
+                    fmt::format("tile {} square {} cost {}", tile, square, cost);
+                EXPECT_GE(of_keys, least) << what;
+                EXPECT_GE(of_queries, least) << what;
+                EXPECT_GE(of_heads, least) << what;
+            }
 }
 
 TEST(LittleTaken, WhatALawCannotAffordIsSaidInNumbers) {

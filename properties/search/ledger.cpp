@@ -18,6 +18,10 @@ constexpr int deaths_enough = 2;
 // undecided.
 constexpr int undecided_enough = 2;
 
+// Draws of a law that all came to nothing: what can use one in 300 has had one by then, but for one
+// time in 30, and would have too few for a verdict in the end.
+constexpr std::int64_t nothing_enough = 1024;
+
 constexpr auto npos = static_cast<std::size_t>(-1);
 
 // A kernel that hung or for which there was no memory in every case of this many laws does so in
@@ -75,8 +79,15 @@ std::size_t Ledger::end_of_interest(const Known& known) const {
                        : known.violated ? violations_enough_again
                                         : violations_enough;
     int violations = 0, deaths = 0, undecided = 0;
+    bool any = false;
+    std::int64_t nothing = 0;
     for (std::size_t i = 0; i < results_.size() && results_[i]; ++i) {
-        if (!results_[i]->record) continue;
+        if (!results_[i]->record) {
+            nothing += results_[i]->discarded + results_[i]->refused;
+            if (!any && nothing >= nothing_enough) return i + 1;
+            continue;
+        }
+        any = true;
         undecided += is_undecided_death(*results_[i]->record);
         if (undecided >= undecided_enough) return i + 1;
         const auto kind = failure_kind(*results_[i]->record);
@@ -114,12 +125,17 @@ bool Ledger::finished(const Known& known) const {
     return closing_ || next_ >= planned(known) || end_of_interest(known) != npos;
 }
 
+std::int64_t Ledger::tried(const Known& known) const noexcept {
+    const std::int64_t handed_out = std::min(next_, planned(known));
+    const std::size_t end = end_of_interest(known);
+    return end == npos ? handed_out : std::min(handed_out, static_cast<std::int64_t>(end));
+}
+
 LawResult Ledger::collect(const Known& known) const {
     LawResult law;
     law.property = property_;
     bool inapplicable = true;
-    const std::size_t end =
-        std::min(end_of_interest(known), static_cast<std::size_t>(tried(known)));
+    const auto end = static_cast<std::size_t>(tried(known));
     for (std::size_t i = 0; i < end; ++i) {
         if (!results_[i]) continue;
         const SlotResult& result = *results_[i];

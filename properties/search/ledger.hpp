@@ -86,9 +86,7 @@ public:
     LawResult collect(const Known& known) const;
     bool cut(const Known& known) const noexcept { return closing_ && next_ < planned(known); }
     std::int64_t handed_out() const noexcept { return next_; }
-    std::int64_t tried(const Known& known) const noexcept {  ///< of those that count
-        return std::min(next_, planned(known));
-    }
+    std::int64_t tried(const Known& known) const noexcept;  ///< of those that count
 
 private:
     std::size_t end_of_interest(const Known& known) const;
