@@ -13,7 +13,7 @@
 namespace attest::diagnosis {
 namespace {
 
-constexpr const char* long_lines[] = {
+constexpr const char* lines_of_long_calls[] = {
     "b1 hq1 hkv1 tq2 tk70 d3 f32 grad",  "b1 hq2 hkv1 tq3 tk65 d2 causal f32 grad",
     "b2 hq1 hkv1 tq2 tk130 d2 f32 grad", "b1 hq1 hkv1 tq3 tk63 d4 f32 grad",
     "b1 hq1 hkv1 tq2 tk128 d3 f32 grad",
@@ -50,7 +50,7 @@ TEST(BackwardSomeRows, ATileOfKeysIsNamed) {
     const auto tail = [](const Specification& s, const Shape& at) {
         return s.problem.len_kv > 64 && at[2] >= s.problem.len_kv / 64 * 64;
     };
-    const Diagnosis found = diagnosis_of(where(Role::d_k, tail, unscaled), long_lines);
+    const Diagnosis found = diagnosis_of(where(Role::d_k, tail, unscaled), lines_of_long_calls);
     EXPECT_EQ(found.id, "unscaled_tail_past_64");
     EXPECT_NE(found.says.find("last tile of 64 rows, where there are more"), std::string::npos)
         << found.says;
@@ -61,7 +61,7 @@ TEST(BackwardSomeRows, ATileOfKeysIsNamed) {
                                       return tail(s, at) && at[2] != 69;
                                   },
                                   unscaled),
-                              long_lines)
+                              lines_of_long_calls)
                      .known);
 }
 

@@ -106,17 +106,28 @@ void join_forms(std::map<std::string, std::vector<std::size_t>>& elected,
     }
 }
 
-// What was right on one processor, and wrong on several, depends on them: what looks like a memory
-// of earlier calls beside it is that.
+/// It held in some replays, or nothing but one call bears its diagnosis out.
+bool failed_now_and_then(const CounterexampleReport& c) {
+    const search::Replays& alone = c.example.confirmed.alone;
+    return alone.failed < alone.of || (alone.of <= 1 && c.diagnosis.cases <= 1);
+}
+
+// What was right on one processor, and wrong on several, depends on them; beside it so does what
+// looks like a memory of earlier calls, and what fails now and then, whatever its calls look like.
 void tell_schedule(std::vector<CounterexampleReport>& counterexamples) {
-    if (std::ranges::none_of(counterexamples, [](const CounterexampleReport& c) {
-            return c.example.confirmed.how == search::Confirmation::schedule;
-        }))
-        return;
-    for (CounterexampleReport& c : counterexamples)
-        if (!c.died() && c.diagnosis.known && c.diagnosis.cases == 0)
-            c.diagnosis.says =
-                "an answer that depends on the thread schedule; by itself each may be right";
+    const auto by_schedule = [](const CounterexampleReport& c) {
+        return c.example.confirmed.how == search::Confirmation::schedule;
+    };
+    if (std::ranges::none_of(counterexamples, by_schedule)) return;
+    for (CounterexampleReport& c : counterexamples) {
+        Diagnosis& d = c.diagnosis;
+        if (c.died() || !(by_schedule(c) || failed_now_and_then(c) || (d.known && d.cases == 0)))
+            continue;
+        if (d.cases > 0) d = {};
+        static_cast<Explanation&>(d) = remembered();
+        d.known = true;
+        d.says = "an answer that depends on the thread schedule; by itself each may be right";
+    }
 }
 
 std::string capitalised(std::string text) {

@@ -48,14 +48,19 @@ TEST(Cause, WhatDependsOnTheScheduleIsNotToldToRemember) {
     const std::string line = "b1 hq1 hkv1 tq1 tk1 d1 f32";
     std::vector<CounterexampleReport> all{counterexample("hygiene.sequence", "remembers", line),
                                           counterexample("reference.output", "remembers", line)};
+    // Whatever single calls looked like.
+    all.push_back(counterexample("masking.causal", "hidden_leaks", line));
     for (CounterexampleReport& c : all) c.diagnosis.cases = 0;
+    all[2].diagnosis.cases = 4;
+    all[2].example.confirmed.alone = {3, 20};
     const std::string memory = all[0].diagnosis.says = remembered().says;
     std::vector<CounterexampleReport> alone = all;
     group_causes(alone);
     EXPECT_EQ(alone[0].diagnosis.says, memory);
     all[1].example.confirmed.how = search::Confirmation::schedule;
-    group_causes(all);
+    EXPECT_EQ(group_causes(all).size(), 1u);
     EXPECT_NE(all[0].diagnosis.says.find("thread schedule"), std::string::npos);
+    EXPECT_EQ(all[0].diagnosis.says, all[2].diagnosis.says);
 }
 
 TEST(Cause, StrayReadsBesideIgnoredStridesAreOneDefect) {

@@ -257,6 +257,9 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
         if (const auto read = workspace_read(evidence.wrong))
             found = known(*read, std::move(found));
     if (!found.known || found.general)
+        if (const auto cut = offsets_cut(kernel, evidence.wrong))
+            found = known(*cut, std::move(found));
+    if (!found.known || found.general)
         if (const auto strides = strides_ignored(kernel, evidence.wrong))
             found = known(*strides, std::move(found));
     found.evidence = std::make_shared<const AllEvidence>(evidence);

@@ -30,6 +30,10 @@ std::optional<Explanation> hidden_leaks(search::Kernel& kernel,
 std::optional<Explanation> strides_ignored(search::Kernel& kernel,
                                            const std::vector<Evidence>& wrong);
 
+/// "offsets_cut": the same tensors, their rows nearer to each other, are answered rightly, in every
+/// call, up to a number of elements from the first that is a power of two.
+std::optional<Explanation> offsets_cut(search::Kernel& kernel, const std::vector<Evidence>& wrong);
+
 /// The same call, again and again, is answered otherwise and then as before: what no call before it
 /// explains.
 bool changes_to_and_fro(search::Kernel& kernel, const Case& tried);

@@ -14,9 +14,6 @@ namespace attest::diagnosis {
 
 namespace {
 
-bool has_mask(const Specification& s) {
-    return s.problem.mask.tensor.kind != MaskKind::none;
-}
 bool has_boolean(const Specification& s) {
     return s.problem.mask.tensor.kind == MaskKind::boolean;
 }
@@ -147,51 +144,6 @@ std::vector<Deviation> other_places() {
     };
 }
 
-/// A mask with one place on an axis, left out; everywhere or beside a causal mask alone.
-Deviation shared_ignored(std::size_t axis, const std::string& what, bool causal) {
-    return {.id = "mask_shared_" + what + "_ignored" + (causal ? "_causal" : ""),
-            .says = "no mask tensor where it is one for every " + what +
-                    (causal ? " and there is a causal mask" : ""),
-            .respecify = [axis, causal](const Specification& s) -> std::optional<Specification> {
-                if (!has_mask(s) || s.inputs[Role::mask].shape()[axis] > 1 ||
-                    (causal && !s.problem.mask.causal))
-                    return std::nullopt;
-                Rules rules = rules_of(s);
-                rules.mask_tensor = false;
-                return with_rules(s, rules);
-            }};
-}
-
-/// One mask for every sequence, a head of which is taken by the sequence's number.
-std::optional<Specification> head_of_sequence(const Specification& s) {
-    if (!has_mask(s)) return std::nullopt;
-    const Tensor& mask = s.inputs[Role::mask];
-    Shape shape = mask.shape();
-    const std::int64_t heads = shape[1];
-    if (shape[0] > 1 || heads == 1) return std::nullopt;
-    shape[0] = s.problem.batch;
-    Specification out = s;
-    out.inputs.put(Role::mask, remake(mask.type(), shape,
-                                      [&](std::int64_t b, std::int64_t, std::int64_t i,
-                                          std::int64_t j) { return mask.at(0, b % heads, i, j); }));
-    out.problem.mask.tensor.shared_batch = false;
-    return out;
-}
-
-/// The planes of a mask of every sequence and head, head by head.
-Deviation heads_first() {
-    return mask_elsewhere(
-        "mask_of_heads_first",
-        "a mask tensor read as [heads, sequences] where it is [sequences, heads]",
-        [](const Specification& s) { return s.inputs[Role::mask].shape()[0] > 1; },
-        [](const Specification& s, MaskIndex at) {
-            const Shape& shape = s.inputs[Role::mask].shape();
-            const std::int64_t plane = at[1] * shape[0] + at[0];
-            at[0] = plane / shape[1], at[1] = plane % shape[1];
-            return at;
-        });
-}
-
 std::vector<Deviation> biases_multiplied() {
     return {
         mask_values_deviation("bias_twice", "an additive mask added twice", has_additive,
@@ -254,45 +206,6 @@ std::vector<Deviation> mask_tensor_deviations() {
     };
     for (auto part : {other_places(), biases_multiplied()})
         list.insert(list.end(), part.begin(), part.end());
-    return list;
-}
-
-// A document's first row and key take those of the tensor.
-std::optional<Specification> mask_in_documents(const Specification& s) {
-    if (!has_mask(s) || s.problem.mask.documents_q.empty()) return std::nullopt;
-    const Tensor& mask = s.inputs[Role::mask];
-    const auto place = [&](std::int64_t b, std::int64_t i, std::int64_t j) {
-        const SegmentExtent own = segment_of(s.problem, b, i);
-        const bool inside = j >= own.keys.begin && j < own.keys.end;
-        return std::pair(i - own.queries.begin, inside ? j - own.keys.begin : j);
-    };
-    const Shape shape{mask.shape()[0], mask.shape()[1], s.problem.len_q, s.problem.len_kv};
-    Specification out = s;
-    out.inputs.put(Role::mask,
-                   remake(mask.type(), shape,
-                          [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
-                              const auto [row, key] = place(b, i, j);
-                              return mask.broadcast_at(b, h, row, key);
-                          }));
-    out.problem.mask.tensor.shared_queries = out.problem.mask.tensor.shared_keys = false;
-    return out;
-}
-
-std::vector<Deviation> shared_masks() {
-    std::vector<Deviation> list{{.id = "mask_in_documents",
-                                 .says = "the mask tensor's row and key of the place in the "
-                                         "document, not on the axis",
-                                 .respecify = mask_in_documents},
-                                {.id = "mask_of_head_by_sequence",
-                                 .says = "the mask tensor of head b mod Hq for all heads of "
-                                         "sequence b, where it is one for every sequence",
-                                 .respecify = head_of_sequence},
-                                heads_first()};
-    constexpr const char* axes[] = {"sequence", "head", "query", "key"};
-    for (std::size_t axis = 0; axis < 4; ++axis)
-        for (const bool causal : {false, true})
-            list.push_back(shared_ignored(axis, axes[axis], causal));
-    for (Deviation& d : list) d.tells = law::Tells::visibility;
     return list;
 }
 

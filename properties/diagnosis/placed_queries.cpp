@@ -32,6 +32,12 @@ std::string parts_of(PlacedPart in) {
     return fmt::format("{}", fmt::join(list, " and "));
 }
 
+/// Keys of its document before row 0 of it, where a token's place is that on its axis.
+std::int64_t on_packed_axes(const Problem& p, const MaskPlace& at, std::int64_t offset) {
+    if (p.mask.documents_q.empty()) return at.len_kv - at.len_q;
+    return (at.query - at.row) + offset - (at.key - at.column);
+}
+
 /// Another number of keys before row 0 of a place's sequence or document.
 struct Origin {
     const char *id, *says;
@@ -55,6 +61,14 @@ constexpr Origin origins[] = {
      [](const Problem& p, const MaskPlace& at) {
          return p.cache.present && p.cache.len > 0 ? p.cache.len : at.len_kv - at.len_q;
      }},
+    {"queries_packed",
+     "queries placed on the axes of packed tensors from their end, not in their document",
+     [](const Problem& p, const MaskPlace& at) {
+         return on_packed_axes(p, at, p.len_kv - p.len_q);
+     }},
+    {"queries_packed_top_left",
+     "queries placed on the axes of packed tensors, not in their document",
+     [](const Problem& p, const MaskPlace& at) { return on_packed_axes(p, at, 0); }},
     {"queries_not_before", "queries placed no earlier than their own number",
      [](const Problem&, const MaskPlace& at) {
          return std::max<std::int64_t>(at.len_kv - at.len_q, 0);

@@ -1,8 +1,11 @@
 #include "properties/diagnosis/plain_calls.hpp"
 
+#include "properties/search/capability.hpp"
+
 namespace attest::diagnosis {
 
-Case plain(const Case& smallest, std::int64_t keys, std::int64_t dim) {
+Case plain(const search::Kernel& kernel, const Case& smallest, std::int64_t keys,
+           std::int64_t dim) {
     Case c;
     Problem& p = c.problem;
     p.batch = p.heads_q = p.heads_kv = p.len_q = 1;
@@ -12,13 +15,15 @@ Case plain(const Case& smallest, std::int64_t keys, std::int64_t dim) {
     p.format_kv = smallest.problem.format_kv;
     p.format_o = smallest.problem.format_o;
     p.want_lse = true;
+    const Problem taken = search::fitted(p, kernel.manifest());
+    if (taken.len_q == p.len_q && taken.len_kv == keys && taken.dim_qk == dim) p = taken;
     c.values = {ValueKind::normal, 1, {}};
     return c;
 }
 
 std::optional<Evidence> of_equal_weights(search::Kernel& kernel, const Case& smallest,
                                          Precision format) {
-    Case c = plain(smallest, equal_keys, 64);
+    Case c = plain(kernel, smallest, equal_keys, 64);
     c.values.tensors[Role::q] = {Fill::zeros, {}};
     return evidence_of(kernel, c, [format](const Problem&, TensorSet& inputs) {
         Tensor& v = inputs[Role::v];
@@ -27,7 +32,7 @@ std::optional<Evidence> of_equal_weights(search::Kernel& kernel, const Case& sma
 }
 
 bool wrong_on_members(search::Kernel& kernel, const Case& smallest, Precision format) {
-    Case one = plain(smallest, 1, 1);
+    Case one = plain(kernel, smallest, 1, 1);
     one.problem.scale = 1.0;
     one.problem.dim_v = 16;
     one.values.tensors[Role::q] = {Fill::ones, {}};

@@ -8,8 +8,9 @@
 
 namespace attest::diagnosis {
 
-/// One query, nothing that a step of another kind could show in.
-Case plain(const Case& smallest, std::int64_t keys, std::int64_t dim);
+/// One query, nothing that a step of another kind could show in, but for what the kernel takes
+/// nothing without.
+Case plain(const search::Kernel& kernel, const Case& smallest, std::int64_t keys, std::int64_t dim);
 
 /// n O, or the sum of the weights, is known to a few roundings to f32, relative to itself.
 inline constexpr double sum_slack = 0x1p-21;

@@ -79,6 +79,10 @@ std::string rows_of_block(std::int64_t rows, bool of_group) {
     return std::to_string(rows) + (of_group ? " rows of all heads of a group" : "");
 }
 
+bool has_mask(const Specification& s) {
+    return s.problem.mask.tensor.kind != MaskKind::none;
+}
+
 double mask_value(const Specification& s, const MaskPlace& p) {
     const MaskTensor& kind = s.problem.mask.tensor;
     if (kind.kind == MaskKind::none || !s.inputs.has(Role::mask)) return 0;

@@ -55,6 +55,7 @@ BlockOfRows block_of(const MaskPlace& place, std::int64_t rows, std::int64_t gro
 std::string rows_of_block(std::int64_t rows, bool of_group);  ///< "16 rows of all heads of a group"
 
 /// What the mask tensor adds to a score: 0 or -inf where it is boolean.
+bool has_mask(const Specification& s);  ///< a mask tensor
 double mask_value(const Specification& s, const MaskPlace& place);
 
 /// True where the rules hide the key; the mask tensor apart.

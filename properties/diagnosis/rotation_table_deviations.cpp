@@ -148,6 +148,56 @@ void add_rounded_down(std::vector<Deviation>& list, double step) {
     one_side("queries", Role::q);
 }
 
+// One cosine and sine a channel, in a table laid out for the other style: interleaved pairs read
+// that of [frequencies, frequencies], pairs of halves that of every frequency twice in a row. The
+// two channels of a pair turn by angles of their own; they are turned back before the reference
+// turns them.
+Tensor of_table_of_other_style(const Specification& s, Role role) {
+    const Problem& p = s.problem;
+    const std::int64_t dims = p.rope.dims != 0 ? p.rope.dims : p.dim_qk, half = dims / 2;
+    const bool interleaved = p.rope.style == RopeStyle::interleaved;
+    const auto angle = [&](std::int64_t channel, double position) {
+        const std::int64_t number = interleaved ? channel % half : channel / 2;
+        return position * std::pow(p.rope.base,
+                                   -2.0 * static_cast<double>(number) / static_cast<double>(dims));
+    };
+    Specification other = s;
+    const Tensor& from = s.inputs[role];
+    Tensor turned(ElementType::f64, from.shape());
+    for (std::int64_t n = 0; n < from.size(); ++n) turned.set(n, from.get(n));
+    for (std::int64_t b = 0; b < from.shape()[0]; ++b)
+        for (std::int64_t h = 0; h < from.shape()[1]; ++h)
+            for (std::int64_t i = 0; i < from.shape()[2]; ++i)
+                for (std::int64_t c = 0; c < half; ++c) {
+                    const double position = position_of(s, role, b, i);
+                    const auto [x, y] = pair_of(p.rope, dims, c);
+                    const double a = from.at(b, h, i, x), z = from.at(b, h, i, y);
+                    const double of_x = angle(x, position), of_y = angle(y, position);
+                    turned.put(b, h, i, x, a * std::cos(of_x) - z * std::sin(of_x));
+                    turned.put(b, h, i, y, z * std::cos(of_y) + a * std::sin(of_y));
+                }
+    other.inputs.put(role, std::move(turned));
+    return turned_by(other, role,
+                     [&](std::int64_t b, std::int64_t i, std::int64_t, double frequency) {
+                         return -position_of(s, role, b, i) * frequency;
+                     });
+}
+
+Deviation table_of_other_style() {
+    return {.id = "rope_table_of_other_style",
+            .says = "cosines and sines of a rotation laid out for pairs of the other style",
+            .respecify = [](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t dims =
+                    s.problem.rope.dims != 0 ? s.problem.rope.dims : s.problem.dim_qk;
+                if (!has_rope(s) || dims < 4) return std::nullopt;
+                Specification out = s;
+                out.inputs.put(Role::q, of_table_of_other_style(s, Role::q));
+                if (!s.problem.cache.keys_rotated)
+                    out.inputs.put(Role::k, of_table_of_other_style(s, Role::k));
+                return out;
+            }};
+}
+
 }  // namespace
 
 std::vector<Deviation> rotation_tables() {
@@ -166,6 +216,7 @@ std::vector<Deviation> rotation_tables() {
                            return -static_cast<double>(i);
                        }),
     };
+    list.push_back(table_of_other_style());
     for (const Precision format : {Precision::bf16, Precision::f16}) add_rounded(list, format);
     for (double step = 2; step <= 64; step *= 2) add_rounded_down(list, step);
     for (double end = 128; end <= 65536; end *= 2) {

@@ -90,6 +90,30 @@ std::vector<Deviation> shares_of_the_sink() {
     return all;
 }
 
+/// A sink that is added behind all keys and lies above their scores: what was summed up of them is
+/// left as it was.
+Deviation sink_not_rescaled(const std::string& what, bool output, bool sum) {
+    return weight_deviation("sink_not_rescaled" + (output && sum ? "" : "_" + what),
+                            (output && sum ? "sums" : "a sum of " + what) +
+                                std::string(" not rescaled where the sink is above all scores"),
+                            [output, sum](const Specification& s, const oracle::RowDetail& row,
+                                          KeyExtent) -> std::optional<WeightChange> {
+                                if (!s.problem.sink) return WeightChange{};
+                                double most = -infinite, of_keys = 0;
+                                for (std::size_t j = 0; j < row.scores.size(); ++j) {
+                                    if (row.shares[j] > 0) most = std::max(most, row.scores[j]);
+                                    of_keys += row.shares[j];
+                                }
+                                const double rise = row.sink - most;
+                                if (!std::isfinite(most) || !(rise > 0)) return WeightChange{};
+                                WeightChange change{{}, 0.0};
+                                if (output) change.numerator.assign(row.scores.size(), rise);
+                                if (sum)
+                                    change.denominator = std::log1p(of_keys * std::expm1(rise));
+                                return change;
+                            });
+}
+
 }  // namespace
 
 std::vector<Deviation> sink_deviations() {
@@ -165,7 +189,9 @@ std::vector<Deviation> sinks_in_output() {
                                      return e;
                                  });
     };
-    std::vector<Deviation> all;
+    std::vector<Deviation> all{sink_not_rescaled("values", true, false),
+                               sink_not_rescaled("weights", false, true),
+                               sink_not_rescaled("", true, true)};
     const auto shared = [](const Specification& s, double v) {
         return v - std::log(static_cast<double>(group_size(s.problem)));
     };

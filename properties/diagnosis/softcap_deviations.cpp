@@ -108,8 +108,10 @@ Deviation capped_otherwise(std::string id, std::string says, bool (*has)(const S
             .respecify = [has, wanted](const Specification& s) -> std::optional<Specification> {
                 if (!capped(s) || !has(s)) return std::nullopt;
                 const double cap = s.problem.softcap;
-                Specification plain = unmasked(s), early = s;
+                Specification plain = s, early = s;
                 plain.problem.softcap = 0;
+                plain.problem.mask.tensor = {};
+                plain.inputs.erase(Role::mask);
                 plain.problem.alibi = false;
                 plain.inputs.erase(Role::alibi_slopes);
                 early.dialect.softcap = SoftcapPlace::before_bias;

@@ -30,17 +30,26 @@ std::int64_t first_wrong_channel(const std::vector<Evidence>& wrong) {
     return first;
 }
 
-/// From channel `at` on, or from the first that keys do not have.
+/// From channel `at` on, or from the first that keys do not have, or from the first behind the last
+/// whole vector of so many.
 struct FirstChannel {
     std::string id;
     std::optional<std::int64_t> at;
+    std::int64_t vector = 0;
 
-    std::int64_t of(const Problem& p) const { return at.value_or(p.dim_qk); }
+    std::int64_t of(const Problem& p) const {
+        if (vector > 0) return value_dim(p) - value_dim(p) % vector;
+        return at.value_or(p.dim_qk);
+    }
+    std::string says() const {
+        return vector > 0 ? fmt::format("behind the last whole {}", vector)
+                          : fmt::format("from {} on", id);
+    }
 };
 
 Deviation from_channel(const Deviation& d, const FirstChannel& first) {
     return {.id = fmt::format("{}_from_channel_{}", d.id, first.id),
-            .says = fmt::format("{}, in the output's channels from {} on", d.says, first.id),
+            .says = fmt::format("{}, in the output's channels {}", d.says, first.says()),
             .formula = [d, first](const Specification& s,
                                   const bound::Expected& truth) -> std::optional<bound::Expected> {
                 const std::int64_t dim = value_dim(s.problem), from = first.of(s.problem);
@@ -62,8 +71,11 @@ std::vector<Deviation> in_some_channels(const AllEvidence& evidence) {
     std::vector<Deviation> list;
     const std::int64_t first = first_wrong_channel(evidence.wrong);
     const auto call = std::ranges::find_if(evidence.wrong, &Evidence::output_wrong);
-    if (call == evidence.wrong.end() || first == 0) return list;
-    const FirstChannel firsts[] = {{"D", std::nullopt}, {fmt::format("{}", first), first}};
+    if (call == evidence.wrong.end()) return list;
+    std::vector<FirstChannel> firsts;
+    if (first > 0) firsts = {{"D", std::nullopt}, {fmt::format("{}", first), first}};
+    for (const std::int64_t vector : {4, 8, 16, 32})
+        firsts.push_back({fmt::format("rest_{}", vector), std::nullopt, vector});
     const auto try_one = [&](const Deviation& d) {
         for (const FirstChannel& from : firsts)
             if (Deviation mine = from_channel(d, from); agrees(mine, *call))

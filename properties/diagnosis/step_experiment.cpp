@@ -50,7 +50,7 @@ std::optional<Evidence> of_scores_below(search::Kernel& kernel, const Case& smal
     scores.insert(scores.begin(), 0.0);
     std::vector<double> values(scores.size());
     values.front() = 1;
-    Case c = plain(smallest, static_cast<std::int64_t>(scores.size()), 1);
+    Case c = plain(kernel, smallest, static_cast<std::int64_t>(scores.size()), 1);
     c.problem.scale = 1.0;
     c.values.tensors[Role::q] = {Fill::ones, {}};
     c.values.tensors[Role::k] = {Fill::explicit_values, scores};
@@ -123,7 +123,7 @@ bool value_sums_are_members(search::Kernel& kernel, const Case& smallest, Precis
 std::optional<Evidence> of_changed(search::Kernel& kernel, const Case& smallest,
                                    const std::function<void(Role, Tensor&)>& change) {
     constexpr std::int64_t queries = 32;
-    Case c = plain(smallest, 2, 64);
+    Case c = plain(kernel, smallest, 2, 64);
     c.problem.len_q = queries;
     return evidence_of(kernel, c, [&](const Problem&, TensorSet& inputs) {
         for (const Role role : {Role::q, Role::k, Role::v}) change(role, inputs[role]);
@@ -157,7 +157,7 @@ bool no_epsilon(search::Kernel& kernel, const Case& smallest) {
 /// n keys of equal weight, of which the first alone has values: n O for each channel, 1 / n of a
 /// power of two being exact. None where O is not in f32.
 std::vector<double> of_first_of(search::Kernel& kernel, const Case& smallest, std::int64_t keys) {
-    Case c = plain(smallest, keys, 1);
+    Case c = plain(kernel, smallest, keys, 1);
     c.problem.splits = smallest.problem.splits;
     c.problem.dim_v = 64;
     c.values.tensors[Role::q] = {Fill::zeros, {}};
@@ -216,8 +216,8 @@ bool of_sums(std::string_view id) {
 }  // namespace
 
 bool step_refuted(search::Kernel& kernel, const Case& smallest, const std::string& id) {
-    const auto one_key = [&] { return evidence_of(kernel, plain(smallest, 1, 64)); };
-    const auto few_keys = [&] { return evidence_of(kernel, plain(smallest, 3, 64)); };
+    const auto one_key = [&] { return evidence_of(kernel, plain(kernel, smallest, 1, 64)); };
+    const auto few_keys = [&] { return evidence_of(kernel, plain(kernel, smallest, 3, 64)); };
     if (of_sums(id)) {
         const Precision format = id.ends_with("bf16") ? Precision::bf16 : Precision::f16;
         if (wrong_on_members(kernel, smallest, format)) return true;

@@ -18,18 +18,22 @@ namespace {
 // exp(0 - m) added to the sum for each key that the last tile of a split lacks:
 // l' / l = 1 + n exp(-LSE).
 Deviation tail_counted(std::int64_t tile) {
-    return weight_deviation(
-        fmt::format("tail_counted_{}", tile),
-        fmt::format("a sum of weights with one of score 0 for each key that the last tile of {} "
-                    "lacks",
-                    tile),
-        [tile](const Specification& s, const oracle::RowDetail& row,
-               KeyExtent span) -> std::optional<WeightChange> {
-            std::int64_t lacking = 0;
-            for (const KeyExtent part : split_extents(s.problem, span))
-                lacking += (tile - (part.end - part.begin) % tile) % tile;
-            return WeightChange{{}, std::log1p(static_cast<double>(lacking) * std::exp(-row.lse))};
-        });
+    // Keys of zeros, too, wherever they can be written down.
+    return as_form_of(
+        fmt::format("tail_padded_{}", tile),
+        weight_deviation(
+            fmt::format("tail_counted_{}", tile),
+            fmt::format("a sum of weights with one of score 0 for each key that the last tile of "
+                        "{} lacks",
+                        tile),
+            [tile](const Specification& s, const oracle::RowDetail& row,
+                   KeyExtent span) -> std::optional<WeightChange> {
+                std::int64_t lacking = 0;
+                for (const KeyExtent part : split_extents(s.problem, span))
+                    lacking += (tile - (part.end - part.begin) % tile) % tile;
+                return WeightChange{{},
+                                    std::log1p(static_cast<double>(lacking) * std::exp(-row.lse))};
+            }));
 }
 
 // Tiles left out whose largest score is so far below the maximum of those before them.
