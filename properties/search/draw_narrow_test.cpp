@@ -32,7 +32,7 @@ void takes_only(kernel::Manifest& m, Feature feature) {
     m.takes.always = FeatureSet(feature);
 }
 
-const Little narrow_kernels[] = {
+const Little little_takers[] = {
     {"pages", [](kernel::Manifest& m) { takes_only(m, Feature::paged); }},
     {"rings", [](kernel::Manifest& m) { takes_only(m, Feature::ring); }},
     {"rotated_keys", [](kernel::Manifest& m) { takes_only(m, Feature::keys_rotated); }},
@@ -206,7 +206,7 @@ TEST(CasesAfforded, AreFewerWhereTheSmallestProblemIsLarge) {
     EXPECT_EQ(cases_afforded(1, takes), 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Search, LittleTaking, testing::ValuesIn(narrow_kernels),
+INSTANTIATE_TEST_SUITE_P(Search, LittleTaking, testing::ValuesIn(little_takers),
                          [](const auto& one) { return one.param.name; });
 
 }  // namespace
