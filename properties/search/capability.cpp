@@ -216,6 +216,10 @@ std::int64_t Capability::tile_kv() const {
     return std::lcm(geometry.len_kv.multiple, takes[kernel::Quantity::len_kv].multiple);
 }
 
+std::int64_t Capability::page_least() const {
+    return features.has(Feature::paged) ? takes[kernel::Quantity::page_size].nearest(1) : 1;
+}
+
 Problem Capability::smallest(bool alike) const {
     const bool cached = always.has(Feature::cache);
     Problem p;

@@ -37,6 +37,7 @@ struct Capability : kernel::Manifest {
     /// Lengths of queries and of keys are multiples of these.
     std::int64_t tile_q() const;
     std::int64_t tile_kv() const;
+    std::int64_t page_least() const;  ///< 1 where it has no pages
     /// What it takes where gradients are asked for, if that is less.
     std::shared_ptr<const Capability> backward{};
     bool window_right = true;  ///< takes windows that reach past the diagonal

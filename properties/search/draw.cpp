@@ -159,13 +159,15 @@ void shrink_scores(Problem& p, const DrawSpace& s, const OfferedFeatures& offere
 }
 
 /// What of a plan follows from the shapes that the kernel takes.
-void of_kernel(ShapePlan& plan, const DrawSpace& s, bool alike) {
+void of_kernel(ShapePlan& plan, const DrawSpace& s, bool alike, bool is_outlier) {
     plan.geometry = s.capability.geometry;
     plan.takes = s.capability.takes;
     if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
+    if (is_outlier) return;  // its lengths are what they are
+    if (plan.features.has(Feature::paged)) plan.page = s.capability.page_least();
     plan.tile_q = s.capability.tile_q();
     plan.tile_kv = s.capability.tile_kv();
-    plan.scores_least = score_count(s.capability.smallest(alike));
+    plan.scores_least = std::max(score_count(s.capability.smallest(alike)), plan.page);
     plan.work_max = std::max(plan.work_max, scores_floor(s, alike) * plan.dim_least);
 }
 
@@ -244,7 +246,7 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     } else if (is_long(s)) {
         plan.work_max = s.profile.scores_max * s.profile.dim_max;
     }
-    of_kernel(plan, s, alike);
+    of_kernel(plan, s, alike, outlier.has_value());
     plan.more_queries = space.more_queries && only_causal_hides(features);
     derive_shape(p, raw, plan);
     fit_unequal_dims(p, raw, s.capability);

@@ -16,6 +16,8 @@ std::int64_t least_limit(std::initializer_list<std::int64_t> limits) {
     return std::max<std::int64_t>(least, 1);
 }
 
+constexpr std::int64_t several_tiles = 4;
+
 }  // namespace
 
 bool is_long(const DrawSpace& s) {
@@ -50,10 +52,10 @@ RawLimits raw_limits(const DrawSpace& s) {
         if (s.capability.len_max > 0)
             limits.len_max = std::min(limits.len_max, s.capability.len_max);
     }
-    constexpr std::int64_t tiles = 4;
     if (space.len_max == 0 && s.capability.len_max == 0 && !is_long(s))
-        limits.len_max = std::max(limits.len_max,
-                                  tiles * std::max(s.capability.tile_q(), s.capability.tile_kv()));
+        limits.len_max = std::max(
+            limits.len_max, several_tiles * std::max({s.capability.tile_q(), s.capability.tile_kv(),
+                                                      s.capability.page_least()}));
     if (is_long(s)) limits.long_from = std::min(s.profile.len_min, limits.len_max);
     limits.batch_max = space.batch_max;
     const std::int64_t dim_max =

@@ -42,6 +42,10 @@ const Little little_takers[] = {
     {"many_keys", [](kernel::Manifest& m) { m.takes[len_kv].least = 512; }},
     {"many_keys_and_heads",
      [](kernel::Manifest& m) { m.takes[len_kv].least = 256, m.takes[heads_kv].least = 8; }},
+    {"whole_tiles_of_keys", [](kernel::Manifest& m) { m.takes[len_kv].multiple = 64; }},
+    {"whole_tiles",
+     [](kernel::Manifest& m) { m.takes[len_q].multiple = m.takes[len_kv].multiple = 64; }},
+    {"large_pages", [](kernel::Manifest& m) { m.takes[page_size].only = {256}; }},
     {"many_sequences", [](kernel::Manifest& m) { m.takes[batch].least = 64; }},
 };
 
@@ -172,6 +176,22 @@ TEST(WholeTiles, ManyACaseHasSeveral) {
                 EXPECT_GE(of_queries, least) << what;
                 EXPECT_GE(of_heads, least) << what;
             }
+}
+
+// Nor does what goes wrong between pages in a case of one page.
+TEST(LargePages, ManyACaseHasSeveral) {
+    Capability capability = declared_capability(full_manifest());
+    capability.takes[page_size].only = {256};
+    const law::Property law = zero_law("narrow.pages");
+    std::int64_t paged = 0, several = 0;
+    for (std::int64_t n = 0; n < 1000; ++n)
+        if (const auto c = draw({law, capability, Profile{}}, 1, n, 0)) {
+            const Problem& p = c->problem;
+            paged += p.cache.page_size > 0;
+            several += p.cache.page_size > 0 && p.len_kv > p.cache.page_size;
+        }
+    EXPECT_GE(paged, 50);
+    EXPECT_GE(4 * several, paged) << several << " of " << paged;
 }
 
 TEST(LittleTaken, WhatALawCannotAffordIsSaidInNumbers) {
