@@ -117,6 +117,22 @@ TEST(limits, lengths_of_zero_have_rows_by_the_dialect_or_none) {
         }
 }
 
+// Of scores that -1e30 has swallowed no weight is known; a mean of zeros is 0 all the same.
+TEST(limits, zeros_behind_scores_that_nobody_knows_are_decided) {
+    Case c = three_keys(Precision::f32);
+    c.problem.mask.tensor.kind = MaskKind::additive;
+    TensorSet inputs = make_inputs(c);
+    fill(inputs, Role::mask, -1e30);
+    for (std::int64_t key = 0; key < 3; ++key) inputs[Role::v].set(2 * key, 0);
+    Numerics whole;  // no parts are merged by what they know of their scores
+    whole.sum_chunk = 16;
+    for (const Arithmetic a : {Arithmetic::filtered, Arithmetic::exact}) {
+        const bound::Expected e = attend(c.problem, {}, whole, inputs, a);
+        EXPECT_EQ(bound::judge(0, e.output[0], Precision::f32), bound::Agreement::agrees);
+        EXPECT_EQ(bound::judge(1, e.output[0], Precision::f32), bound::Agreement::disagrees);
+    }
+}
+
 TEST(limits, a_nan_reaches_the_same_elements_by_every_bound) {
     Case c = three_keys(Precision::f32);
     TensorSet inputs = make_inputs(c);

@@ -196,6 +196,23 @@ double RowRunner::finish(const RowValues& values, Work& work, bound::Expected& o
     return worst;
 }
 
+// No weight is negative, so the truth lies in the hull of the visible values whatever the scores
+// are, and this arithmetic's mean leaves it by the errors of its sums and of their quotient alone.
+// Where every score is hidden by -1e30 the weights are known to nothing, and values of 0 are 0.
+void RowRunner::keep_in_hull(const RowValues& values, Work& work) const {
+    const OwnError& own = work.own;
+    for (std::size_t c = 0; c < work.error.size(); ++c) {
+        const double low = work.facts.sink ? std::min(0.0, work.low[c]) : work.low[c];
+        const double high = work.facts.sink ? std::max(0.0, work.high[c]) : work.high[c];
+        const double largest = std::max(std::abs(low), std::abs(high));
+        const double beyond = (2.1 * own.sum + 3 * own.unit) * largest +
+                              own.absolute * head_.total()[c] + own.once +
+                              0x1p-52 * std::abs(values.output[c]);
+        if (std::isfinite(work.error[c]))
+            work.error[c] = std::min(work.error[c], high - low + beyond);
+    }
+}
+
 double RowRunner::put_outputs(const RowValues& values, Work& work,
                               bound::ExpectedElement* o) const {
     const std::size_t dim_v = static_cast<std::size_t>(call_.dim_v);
@@ -222,6 +239,7 @@ double RowRunner::put_outputs(const RowValues& values, Work& work,
         find_hull(head_values_, work.visible, work.low, work.high);
         sums.low = work.low.data();
         sums.high = work.high.data();
+        keep_in_hull(values, work);
     }
     const double* exact = values.output.data();
     if (value_exponent_ != 0) exact = unscaled(values, work, sums);

@@ -71,6 +71,7 @@ private:
     void load(std::int64_t b, std::int64_t h_kv);
     void weigh(const RowQuery& query, const RowValues& values, Work& work) const;
     double finish(const RowValues& values, Work& work, bound::Expected& out) const;
+    void keep_in_hull(const RowValues& values, Work& work) const;
     double put_outputs(const RowValues& values, Work& work, bound::ExpectedElement* o) const;
     const double* unscaled(const RowValues& values, Work& work, bound::ColumnArrays& sums) const;
 
