@@ -205,6 +205,7 @@ void RowRunner::keep_in_hull(const RowValues& values, Work& work) const {
         const double low = work.facts.sink ? std::min(0.0, work.low[c]) : work.low[c];
         const double high = work.facts.sink ? std::max(0.0, work.high[c]) : work.high[c];
         const double largest = std::max(std::abs(low), std::abs(high));
+        // (1 + g)/(1 - g) - 1 <= 2.1 g below 1/50; the quotient and its rounding to a double.
         const double beyond = (2.1 * own.sum + 3 * own.unit) * largest +
                               own.absolute * head_.total()[c] + own.once +
                               0x1p-52 * std::abs(values.output[c]);
