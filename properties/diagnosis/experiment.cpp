@@ -36,6 +36,41 @@ std::optional<Evidence> asked_again(search::Kernel& kernel, Specification asked)
     return judged_call(std::move(asked), std::move(result));
 }
 
+constexpr Layout Problem::*layouts[] = {&Problem::layout_q, &Problem::layout_k, &Problem::layout_v,
+                                        &Problem::layout_o};
+
+/// Whether the call is answered wrongly with rows so near that no element lies past 2^bits.
+std::optional<bool> wrong_within(search::Kernel& kernel, const Evidence& e, int bits) {
+    Specification near = e.asked;
+    Problem& p = near.problem;
+    const std::int64_t rows = p.batch * std::max(p.heads_q, p.heads_kv) *
+                              std::max({p.len_q, p.len_kv, p.dim_qk, value_dim(p)});
+    const std::int64_t pad = (std::int64_t{1} << bits) / std::max<std::int64_t>(rows, 1);
+    for (Layout Problem::*layout : layouts)
+        (p.*layout).row_pad = std::min((p.*layout).row_pad, pad);
+    const std::optional<Evidence> again = asked_again(kernel, std::move(near));
+    return again ? std::optional(again->wrong()) : std::nullopt;
+}
+
+/// The least power of two past which an element makes the call wrong.
+std::optional<int> limit_of_offsets(search::Kernel& kernel, const Evidence& e) {
+    constexpr int least_bits = 16, most_bits = 40;
+    constexpr std::int64_t far_apart = 1 << 16;
+    const auto far = [&](Layout Problem::*layout) {
+        return (e.asked.problem.*layout).row_pad >= far_apart;
+    };
+    if (std::ranges::none_of(layouts, far)) return std::nullopt;
+    // Now and then right, or wrong, is neither.
+    if (wrong_within(kernel, e, least_bits) != false || wrong_within(kernel, e, most_bits) != true)
+        return std::nullopt;
+    for (int bits = least_bits + 1; bits < most_bits; ++bits) {
+        const auto wrong = wrong_within(kernel, e, bits);
+        if (!wrong) return std::nullopt;
+        if (*wrong) return bits - 1;
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 bool holds_nonfinite(const Evidence& e) {
@@ -103,45 +138,6 @@ std::optional<Explanation> strides_ignored(search::Kernel& kernel,
     d.of = d.agree;
     return d.agree > 0 ? std::optional(d) : std::nullopt;
 }
-
-namespace {
-
-constexpr Layout Problem::*layouts[] = {&Problem::layout_q, &Problem::layout_k, &Problem::layout_v,
-                                        &Problem::layout_o};
-
-/// Whether the call is answered wrongly with rows so near that no element lies past 2^bits.
-std::optional<bool> wrong_within(search::Kernel& kernel, const Evidence& e, int bits) {
-    Specification near = e.asked;
-    Problem& p = near.problem;
-    const std::int64_t rows = p.batch * std::max(p.heads_q, p.heads_kv) *
-                              std::max({p.len_q, p.len_kv, p.dim_qk, value_dim(p)});
-    const std::int64_t pad = (std::int64_t{1} << bits) / std::max<std::int64_t>(rows, 1);
-    for (Layout Problem::*layout : layouts)
-        (p.*layout).row_pad = std::min((p.*layout).row_pad, pad);
-    const std::optional<Evidence> again = asked_again(kernel, std::move(near));
-    return again ? std::optional(again->wrong()) : std::nullopt;
-}
-
-/// The least power of two past which an element makes the call wrong.
-std::optional<int> limit_of_offsets(search::Kernel& kernel, const Evidence& e) {
-    constexpr int least_bits = 16, most_bits = 40;
-    constexpr std::int64_t far_apart = 1 << 16;
-    const auto far = [&](Layout Problem::*layout) {
-        return (e.asked.problem.*layout).row_pad >= far_apart;
-    };
-    if (std::ranges::none_of(layouts, far)) return std::nullopt;
-    // Now and then right, or wrong, is neither.
-    if (wrong_within(kernel, e, least_bits) != false || wrong_within(kernel, e, most_bits) != true)
-        return std::nullopt;
-    for (int bits = least_bits + 1; bits < most_bits; ++bits) {
-        const auto wrong = wrong_within(kernel, e, bits);
-        if (!wrong) return std::nullopt;
-        if (*wrong) return bits - 1;
-    }
-    return std::nullopt;
-}
-
-}  // namespace
 
 // Elements of a call lie well within its farthest: the limit is the least that any call shows.
 std::optional<Explanation> offsets_cut(search::Kernel& kernel, const std::vector<Evidence>& wrong) {
