@@ -45,7 +45,8 @@ const Little little_takers[] = {
     {"whole_tiles_of_keys", [](kernel::Manifest& m) { m.takes[len_kv].multiple = 64; }},
     {"whole_tiles",
      [](kernel::Manifest& m) { m.takes[len_q].multiple = m.takes[len_kv].multiple = 64; }},
-    {"large_pages", [](kernel::Manifest& m) { m.takes[page_size].only = {256}; }},
+    {"large_pages",
+     [](kernel::Manifest& m) { takes_only(m, Feature::paged), m.takes[page_size].only = {256}; }},
     {"many_sequences", [](kernel::Manifest& m) { m.takes[batch].least = 64; }},
 };
 
