@@ -36,6 +36,26 @@ Deviation tail_counted(std::int64_t tile) {
             }));
 }
 
+// Keys left out whose weight is below exp(-below). Scores as near to that as rounding moves them
+// could be either.
+Deviation keys_skipped(double below) {
+    return weight_deviation(
+        fmt::format("keys_skipped_{:g}", below),
+        fmt::format("no weight for keys whose score is {:g} below the largest", below),
+        [below](const Specification&, const oracle::RowDetail& row,
+                KeyExtent) -> std::optional<WeightChange> {
+            constexpr double rounding = 0x1p-10;
+            WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
+            for (std::size_t j = 0; j < row.scores.size(); ++j) {
+                if (row.shares[j] <= 0) continue;
+                const double under = row.max - row.scores[j] - below;
+                if (std::abs(under) < rounding * below) return std::nullopt;
+                if (under > 0) change.numerator[j] = -infinite;
+            }
+            return change;
+        });
+}
+
 // Tiles left out whose largest score is so far below the maximum of those before them.
 Deviation tiles_skipped(std::int64_t tile, double below) {
     return weight_deviation(
@@ -160,6 +180,9 @@ Deviation ended_by_hidden_tile(std::int64_t tile, std::int64_t queries) {
 
 std::vector<Deviation> tile_candidates() {
     std::vector<Deviation> list;
+    for (const double below : {8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 25.0, 30.0, 32.0, 40.0,
+                               50.0, 60.0, 64.0, 80.0, 87.0, 88.0, 100.0})
+        list.push_back(keys_skipped(below));
     for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
         list.push_back(tail_counted(tile));
         for (const bool guarded : {false, true}) list.push_back(hidden_first_tile(tile, guarded));

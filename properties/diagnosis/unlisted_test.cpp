@@ -184,6 +184,7 @@ constexpr Played plays[] = {
     {"sink_not_rescaled_values", "b1 hq2 hkv2 tq3 tk5 d4 scale 0.01 sink f32"},
     {"sink_not_rescaled_weights", "b1 hq2 hkv2 tq3 tk5 d4 scale 0.01 sink f32"},
     {"sink_not_rescaled", "b1 hq2 hkv2 tq3 tk5 d4 scale 0.01 sink f32"},
+    {"keys_skipped_8", "b1 hq2 hkv2 tq3 tk9 d4 f32 values logit50"},
     {"channels_of_last_8_twice", "b1 hq2 hkv2 tq3 tk5 d11 f32"},
     {"outputs_of_last_8_twice", "b1 hq2 hkv2 tq3 tk5 d4 dv11 f32"},
     {"maximum_without_lane_8", "b1 hq2 hkv2 tq3 tk24 d4 f32 values logit1e3"},
