@@ -68,9 +68,9 @@ const Taking kernels_taking[] = {
     {"tiles",
      R"("formats":["f32"],"features":["causal","gqa","scale","lse"],
       "takes":{"len_q":{"multiple":4},"len_kv":{"multiple":8},"dim_qk":[8,12],"batch":[1,2]})",
-     {"decode.chunked", "decode.prefill", "hygiene.sequence",  // in 64 scores: no shorter call
-      "invariance.neutral_key", "masking.equivalence", "partition.merge", "probability.ratio",
-      "reference.error_budget", "variance.dimension_free", "variance.scaled", "variance.unscaled"}},
+     {"decode.chunked", "decode.prefill", "invariance.neutral_key", "masking.equivalence",
+      "partition.merge", "probability.ratio", "reference.error_budget", "variance.dimension_free",
+      "variance.scaled", "variance.unscaled"}},
     {"as_people_have_it",
      R"("formats":["f32"],"features":["causal"],"takes":{"queries":"as_keys"})",
      {"decode.chunked", "invariance.duplicate", "invariance.neutral_key", "masking.alignment",
