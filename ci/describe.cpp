@@ -23,9 +23,7 @@ void list_laws_of(Screen& s, const kernel::Manifest& manifest) {
     for (const law::Property& law : law::catalogue()) {
         const auto why_not = search::why_not_applicable(law, declared);
         applies += why_not ? 0 : 1;
-        s.line(s.mark(why_not ? "not_applicable" : "holds") + " " + s.pad(law.id, 28) +
-                   (why_not ? s.dim(clean(*why_not)) : ""),
-               30);
+        s.line(s.pad(law.id, 28) + "  " + (why_not ? s.dim(clean(*why_not)) : "can be asked"), 30);
     }
     s.line();
     s.line(count_text(applies) + " of " +

@@ -2,14 +2,13 @@
 // What a kernel's backward answered, call by call, where its forward was right: what it should have
 // answered, and in which gradients it was wrong.
 
-#include <array>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "properties/diagnosis/backward_deviation.hpp"
+#include "properties/diagnosis/layouts.hpp"
 #include "properties/search/counterexample.hpp"
 
 namespace attest::diagnosis {
@@ -49,11 +48,6 @@ std::optional<BackwardEvidence> backward_evidence_of(search::Kernel& kernel, con
 
 /// dQ, the LSE, K, ..., as people write them.
 std::string text_of(const std::vector<Role>& roles);
-
-/// The layouts that a problem has.
-inline constexpr Layout Problem::*layout_fields[] = {&Problem::layout_q, &Problem::layout_k,
-                                                     &Problem::layout_v, &Problem::layout_o};
-using Layouts = std::array<Layout, std::size(layout_fields)>;
 
 /// The same numbers in tensors laid out so are answered rightly.
 bool right_laid_out(search::Kernel& kernel, const BackwardEvidence& evidence,

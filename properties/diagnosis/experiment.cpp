@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "properties/diagnosis/layouts.hpp"
+
 namespace attest::diagnosis {
 
 namespace {
@@ -36,9 +38,6 @@ std::optional<Evidence> asked_again(search::Kernel& kernel, Specification asked)
     return judged_call(std::move(asked), std::move(result));
 }
 
-constexpr Layout Problem::*layouts[] = {&Problem::layout_q, &Problem::layout_k, &Problem::layout_v,
-                                        &Problem::layout_o};
-
 /// Whether the call is answered wrongly with rows so near that no element lies past 2^bits.
 std::optional<bool> wrong_within(search::Kernel& kernel, const Evidence& e, int bits) {
     Specification near = e.asked;
@@ -46,7 +45,7 @@ std::optional<bool> wrong_within(search::Kernel& kernel, const Evidence& e, int 
     const std::int64_t rows = p.batch * std::max(p.heads_q, p.heads_kv) *
                               std::max({p.len_q, p.len_kv, p.dim_qk, value_dim(p)});
     const std::int64_t pad = (std::int64_t{1} << bits) / std::max<std::int64_t>(rows, 1);
-    for (Layout Problem::*layout : layouts)
+    for (Layout Problem::*layout : layout_fields)
         (p.*layout).row_pad = std::min((p.*layout).row_pad, pad);
     const std::optional<Evidence> again = asked_again(kernel, std::move(near));
     return again ? std::optional(again->wrong()) : std::nullopt;
@@ -59,7 +58,7 @@ std::optional<int> limit_of_offsets(search::Kernel& kernel, const Evidence& e) {
     const auto far = [&](Layout Problem::*layout) {
         return (e.asked.problem.*layout).row_pad >= far_apart;
     };
-    if (std::ranges::none_of(layouts, far)) return std::nullopt;
+    if (std::ranges::none_of(layout_fields, far)) return std::nullopt;
     // Now and then right, or wrong, is neither.
     if (wrong_within(kernel, e, least_bits) != false || wrong_within(kernel, e, most_bits) != true)
         return std::nullopt;

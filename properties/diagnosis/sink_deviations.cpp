@@ -90,6 +90,19 @@ std::vector<Deviation> shares_of_the_sink() {
     return all;
 }
 
+/// The largest score of the keys that a query sees, and their share of its weights.
+struct SeenKeys {
+    double most = -infinite, share = 0;
+};
+SeenKeys seen_keys(const oracle::RowDetail& row) {
+    SeenKeys seen;
+    for (std::size_t j = 0; j < row.scores.size(); ++j) {
+        if (row.shares[j] > 0) seen.most = std::max(seen.most, row.scores[j]);
+        seen.share += row.shares[j];
+    }
+    return seen;
+}
+
 /// A sink that is added behind all keys and lies above their scores: what was summed up of them is
 /// left as it was.
 Deviation sink_not_rescaled(const std::string& what, bool output, bool sum) {
@@ -99,11 +112,7 @@ Deviation sink_not_rescaled(const std::string& what, bool output, bool sum) {
                             [output, sum](const Specification& s, const oracle::RowDetail& row,
                                           KeyExtent) -> std::optional<WeightChange> {
                                 if (!s.problem.sink) return WeightChange{};
-                                double most = -infinite, of_keys = 0;
-                                for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                                    if (row.shares[j] > 0) most = std::max(most, row.scores[j]);
-                                    of_keys += row.shares[j];
-                                }
+                                const auto [most, of_keys] = seen_keys(row);
                                 const double rise = row.sink - most;
                                 if (!std::isfinite(most) || !(rise > 0)) return WeightChange{};
                                 WeightChange change{{}, 0.0};
@@ -149,11 +158,7 @@ std::vector<Deviation> sink_deviations() {
         [](const Specification& s, const oracle::RowDetail& row,
            KeyExtent) -> std::optional<WeightChange> {
             if (!s.problem.sink) return WeightChange{};
-            double most = -infinite, of_keys = 0;
-            for (std::size_t j = 0; j < row.scores.size(); ++j) {
-                if (row.shares[j] > 0) most = std::max(most, row.scores[j]);
-                of_keys += row.shares[j];
-            }
+            const auto [most, of_keys] = seen_keys(row);
             const double largest = std::exp(most - row.lse), own = 1 - of_keys;
             if (!std::isfinite(most) || own <= largest) return WeightChange{};
             return WeightChange{{}, std::log(of_keys + largest)};

@@ -18,8 +18,7 @@ struct ShapePlan {
     std::int64_t work_max = 1;
     Geometry geometry{};
     kernel::Takes takes{};
-    std::int64_t dim_least = 1;  ///< the smallest head dimension there is
-    std::int64_t page = 1;       ///< the smallest that the kernel takes, where the case has pages
+    std::int64_t dim_least = 1;            ///< the smallest head dimension there is
     std::int64_t tile_q = 1, tile_kv = 1;  ///< lengths are multiples of these
     std::int64_t scores_least = 1;         ///< scores of the smallest problem that the kernel takes
 };

@@ -40,25 +40,19 @@ std::int64_t whole_tiles(std::int64_t len, std::int64_t tile, std::int64_t most)
     return tile < tile_least || most < tile ? len : tile * (1 + (len - 1) % (most / tile));
 }
 
-/// Pages so large that most cases of usual lengths would have one alone.
-bool has_large_pages(const ShapePlan& plan) {
-    return plan.page >= 64;
-}
-
 void set_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool square) {
     const auto cut = [&](std::int64_t len) {
         return std::clamp<std::int64_t>(len, 1, plan.len_max);
     };
     p.len_q = whole_tiles(cut(raw.len_q), plan.tile_q, plan.len_max);
     p.len_kv = whole_tiles(cut(raw.len_kv), plan.tile_kv, plan.len_max);
-    if (has_large_pages(plan)) p.len_kv = cut(p.len_kv % plan.page + raw.edge_of % 4 * plan.page);
     if (raw.size == Size::long_keys) p.len_kv = cut(raw.long_len);
     if (raw.size == Size::long_queries) p.len_q = cut(raw.long_len);
     switch (raw.relation) {
         case LengthRelation::free:
             break;
         case LengthRelation::equal:
-            if (!has_large_pages(plan)) p.len_q = p.len_kv;  // as many queries leave few keys
+            p.len_q = p.len_kv;
             break;
         case LengthRelation::one_query:
             p.len_q = 1;
@@ -111,16 +105,14 @@ void give_up_lengths(Problem& p, const Raw& raw, const ShapePlan& plan, bool squ
     const std::int64_t area = std::max<std::int64_t>(plan.scores_max / sequences_and_heads(p), 1);
     const std::int64_t side =
         std::max<std::int64_t>(static_cast<std::int64_t>(std::sqrt(static_cast<double>(area))), 1);
-    if (square ||
-        (raw.relation == LengthRelation::equal && !plan.len_q_one && !has_large_pages(plan))) {
+    if (square || (raw.relation == LengthRelation::equal && !plan.len_q_one)) {
         p.len_q = p.len_kv = std::max(std::min(side, p.len_kv), std::int64_t{1});
         return;
     }
     using enum kernel::Quantity;
     const bool keys_listed = !plan.takes[len_kv].only.empty() && plan.takes[len_q].only.empty();
-    const bool queries_first = raw.size == Size::long_keys ||
-                               (raw.size != Size::long_queries &&
-                                (raw.queries_first || keys_listed || has_large_pages(plan)));
+    const bool queries_first = raw.size == Size::long_keys || (raw.size != Size::long_queries &&
+                                                               (raw.queries_first || keys_listed));
     std::int64_t& first = queries_first ? p.len_q : p.len_kv;
     std::int64_t& second = queries_first ? p.len_kv : p.len_q;
     shorten(p, first, std::max(second, least), plan.scores_max);
@@ -151,8 +143,7 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
     ShapePlan wanted = plan;
     wanted.scores_max = std::min(scores_wanted(raw, plan.scores_max, plan.scores_least),
                                  plan.work_max / plan.dim_least);
-    const bool is_long = raw.size == Size::long_keys || raw.size == Size::long_queries ||
-                         (has_large_pages(plan) && raw.edge_of % 3 != 0);
+    const bool is_long = raw.size == Size::long_keys || raw.size == Size::long_queries;
     if (raw.heads_first || is_long) give_up_heads(p, grouped, wanted);
     give_up_lengths(p, raw, wanted, square, 1);
     give_up_heads(p, grouped, wanted);

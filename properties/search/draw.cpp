@@ -164,10 +164,11 @@ void of_kernel(ShapePlan& plan, const DrawSpace& s, bool alike, bool is_outlier)
     plan.takes = s.capability.takes;
     if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
     if (is_outlier) return;  // its lengths are what they are
-    if (plan.features.has(Feature::paged)) plan.page = s.capability.page_least();
     plan.tile_q = s.capability.tile_q();
     plan.tile_kv = s.capability.tile_kv();
-    plan.scores_least = std::max(score_count(s.capability.smallest(alike)), plan.page);
+    const bool paged = plan.features.has(Feature::paged);
+    plan.scores_least =
+        std::max(score_count(s.capability.smallest(alike)), paged ? s.capability.page_least() : 1);
     plan.work_max = std::max(plan.work_max, scores_floor(s, alike) * plan.dim_least);
 }
 
@@ -235,6 +236,8 @@ std::optional<Case> draw(const DrawSpace& s, std::uint64_t seed, std::int64_t nu
     p.format_kv = own_formats.kv;
     p.format_o = own_formats.o;
     FeatureSet features = features_for(s, offered, raw, turn, start);
+    if (!outlier && features.has(Feature::paged))
+        cut_into_several_pages(raw, s.capability.page_least());
     const bool alike = space.square || counts_alike(features, s.capability.takes);
     const std::int64_t scores_max = scores_limit(s, alike) * (tiles ? space.cost : 1);
     ShapePlan plan{features, scores_max, limits.len_max, space.len_q_one, space.square};

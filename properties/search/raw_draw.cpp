@@ -154,4 +154,14 @@ void cut_into_several_tiles(Raw& raw) {
     for (std::int64_t* limit : {&raw.window_left, &raw.window_right}) *limit %= tile;
 }
 
+void cut_into_several_pages(Raw& raw, std::int64_t page) {
+    constexpr std::int64_t large = 64;
+    if (page < large) return;
+    raw.len_kv = raw.len_kv % page + raw.edge_of % 4 * page;
+    raw.queries_first = true;
+    raw.heads_first = raw.heads_first || raw.edge_of % 3 != 0;
+    // As many queries would leave few keys.
+    if (raw.relation == LengthRelation::equal) raw.relation = LengthRelation::free;
+}
+
 }  // namespace attest::search

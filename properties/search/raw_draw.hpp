@@ -66,4 +66,8 @@ rc::Gen<Raw> raw_draws(const RawLimits& limits);
 /// tiles of up to 64.
 void cut_into_several_tiles(Raw& raw);
 
+/// Of pages so large that most cases of usual lengths would have one alone: up to four of them,
+/// queries and heads given up first.
+void cut_into_several_pages(Raw& raw, std::int64_t page);
+
 }  // namespace attest::search

@@ -46,6 +46,7 @@ TEST(partials, may_underflow) {
     const TwoSplits f16(NumberFormat::f16, 0x1.01p-25);
     EXPECT_EQ(f16.agreement(declared(f16.how)), bound::Agreement::agrees);
     EXPECT_EQ(f16.agreement({}), bound::Agreement::disagrees);
+    EXPECT_LT(f16.expected(declared(f16.how)).bound, 0x1.1p-25);
 }
 
 TEST(partials, that_may_overflow_leave_nothing_to_claim) {
