@@ -211,23 +211,6 @@ std::vector<PlantedBug> softmax() {
          cpu::FlashSteps{
              .lse =
                  [](const cpu::PlainRow& row) { return row.seen ? cpu::plain::lse(row) : 0.0f; }}},
-        {{.id = "M060",
-          .bug_class = "N7",
-          .operation = "flash forward",
-          .change = "the maximum drops a NaN and so does the comparison behind it",
-          .trigger = "NaN in a visible key",
-          .must = {"hygiene.nonfinite"}},
-         cpu::FlashSteps{.largest =
-                             [](const cpu::PlainRow& row) {
-                                 float max = cpu::minus_infinity;
-                                 for (std::int64_t j = 0; j < row.keys; ++j)
-                                     if (!row.hidden[j] && row.scores[j] > max) max = row.scores[j];
-                                 return max;
-                             },
-                         .weight =
-                             [](const cpu::PlainRow&, float score, float frame) {
-                                 return score <= frame ? std::exp(score - frame) : 0.0f;
-                             }}},
         {{.id = "M201",
           .bug_class = "N4",
           .operation = "flash forward",

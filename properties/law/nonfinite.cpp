@@ -19,8 +19,10 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// One entry overwritten, and whom it reaches: all channels of the rows, or `channel` alone.
+/// One entry overwritten, and whom it reaches: all channels of the rows, or `channel` alone. A NaN
+/// stays one; an infinity becomes one under a weight of 0 or beside its opposite.
 struct Injection {
+    double value = nan;
     TensorSet inputs;
     std::vector<RowMatch> reached, untouched;
     std::int64_t channel = -1;
@@ -63,7 +65,7 @@ Injection into_key(const Run& base, Role role, double value) {
     const std::int64_t batch = trial.random_below(stream, 0, problem.batch);
     const std::int64_t head_kv = trial.random_below(stream, 1, problem.heads_kv);
     const std::int64_t key = trial.random_below(stream, 2, problem.len_kv);
-    Injection injection;
+    Injection injection{.value = value};
     injection.inputs = base.inputs();
     Tensor& tensor = injection.inputs[role];
     const std::int64_t channel = trial.random_below(stream, 3, tensor.shape()[3]);
@@ -86,9 +88,6 @@ Violation swallowed(const Run& changed, const Row& row, std::int64_t channel,
                     const std::string& what) {
     const bool output = channel < value_dim(changed.problem());
     Violation v;
-    v.problem = fmt::format(
-        "{} does not reach {}, which sees it; by design? declare dialect: nonfinite unspecified",
-        what, name_of(changed.problem(), row));
     v.tensor = output ? Role::o : Role::lse;
     v.index = {row.batch, row.head, row.query};
     if (output) v.index.push_back(channel);
@@ -96,6 +95,10 @@ Violation swallowed(const Run& changed, const Row& row, std::int64_t channel,
     v.expected = nan;
     v.observed = output ? changed.output().at(row.batch, row.head, row.query, channel)
                         : changed.lse().at(row.batch, row.head, row.query, 0);
+    v.problem =
+        fmt::format("{} {} {}, which sees it; by design? declare dialect: nonfinite unspecified",
+                    what, std::isinf(v.observed) ? "is an infinity in" : "does not reach",
+                    name_of(changed.problem(), row));
     v.bound_kind = BoundKind::exact;
     v.ratio = infinite;
     return v;
@@ -105,13 +108,16 @@ Judgement try_injection(const Run& base, Injection injection) {
     const Run changed(base.trial(), base.problem(), std::move(injection.inputs));
     const std::int64_t channels = value_dim(base.problem());
     const bool one_channel = injection.channel >= 0;
+    const auto arrived = [&](double output) {
+        return std::isnan(injection.value) ? std::isnan(output) : !std::isfinite(output);
+    };
     std::int64_t compared = 0;
     for (const RowMatch& match : injection.reached) {
         const auto [b, h, i] = match.first;
         for (std::int64_t c = 0; c < channels; ++c) {
             if (one_channel && c != injection.channel) continue;
             ++compared;
-            if (std::isfinite(changed.output().at(b, h, i, c)))
+            if (!arrived(changed.output().at(b, h, i, c)))
                 return violated(swallowed(changed, match.first, c, injection.what), compared);
         }
         if (one_channel || !changed.has_lse()) continue;
