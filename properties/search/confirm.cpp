@@ -9,8 +9,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A process of Python takes a second to start: then three must do, and what they cost is bounded.
-constexpr std::int64_t replays_least = 3;
 constexpr std::chrono::seconds replays_time{4};
 
 // A thousand cases take seconds to judge again; what needs longer is told as not repeated.
@@ -20,14 +18,15 @@ constexpr PlacementOrder other(PlacementOrder placement) {
     return placement == PlacementOrder::even ? PlacementOrder::odd : PlacementOrder::even;
 }
 
-/// Replays until `most`, or until the time is spent and a few were made.
+/// Replays up to the limit, or until the time is spent and a few were made.
 template <typename Fails>
-Replays replay(std::int64_t most, const Fails& fails) {
+Replays replay(ReplayLimit limit, const Fails& fails) {
     Replays replays;
     const auto deadline = Clock::now() + replays_time;
-    while (replays.of < most && (replays.of < replays_least || Clock::now() < deadline)) {
+    while (replays.of < limit.most && (replays.of < replays_least || Clock::now() < deadline)) {
         ++replays.of;
         replays.failed += fails();
+        if (limit.until_failed && replays.failed > 0) break;
     }
     return replays;
 }
@@ -105,8 +104,8 @@ CaseRecord try_after(Kernel& kernel, std::span<const Judging> before, const law:
 }
 
 Replays replay_alone(Kernel& kernel, const law::Property& property, const Case& tried,
-                     FailureKind kind) {
-    return replay(replays_most, [&] { return fails_alone(kernel, property, tried, kind); });
+                     FailureKind kind, ReplayLimit limit) {
+    return replay(limit, [&] { return fails_alone(kernel, property, tried, kind); });
 }
 
 std::optional<CaseRecord> first_failing(Kernel& kernel, const law::Property& property,
@@ -133,7 +132,7 @@ Confirmed by_itself(Kernel& kernel, const law::Property& property, const Case& t
     const auto wanted = static_cast<std::int64_t>(std::ceil(std::log(chance) / std::log(holds)));
     kernel.use_processors(worker::Processors::one);
     confirmed.one_processor =
-        replay(wanted, [&] { return fails_alone(kernel, property, tried, kind); });
+        replay({wanted}, [&] { return fails_alone(kernel, property, tried, kind); });
     kernel.use_processors(worker::Processors::all);
     kernel.restart();
     if (confirmed.one_processor.failed == 0 && confirmed.one_processor.of == wanted)

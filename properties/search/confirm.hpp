@@ -14,14 +14,22 @@ namespace attest::search {
 /// How often a failure that shows now and then is tried: one of one case in five is missed once in
 /// a hundred times.
 inline constexpr std::int64_t replays_most = 20;
+/// A process of Python takes a second to start: then three must do, and what they cost is bounded.
+inline constexpr std::int64_t replays_least = 3;
 
 /// Judges a case after others, in a fresh process.
 CaseRecord try_after(Kernel& kernel, std::span<const Judging> before, const law::Property& property,
                      const Case& tried, PlacementOrder placement);
 
-/// A case by itself, up to twenty times, each in a fresh process, its tensors laid both ways.
+/// How long a case is replayed: so many times, or, where that is enough, until it first fails.
+struct ReplayLimit {
+    std::int64_t most = replays_most;
+    bool until_failed = false;
+};
+
+/// A case by itself, each time in a fresh process, its tensors laid both ways.
 Replays replay_alone(Kernel& kernel, const law::Property& property, const Case& tried,
-                     FailureKind kind);
+                     FailureKind kind, ReplayLimit limit = {});
 
 /// Of a law's cases, each in a fresh process, the first that fails so: a kernel that answers
 /// otherwise at each call may answer the case it failed rightly for long.

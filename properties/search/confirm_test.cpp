@@ -69,19 +69,21 @@ private:
 class Confirm : public ::testing::Test {
 protected:
     LawResult judge(const Moody::Wrong& wrong, std::int64_t cases = 60) {
+        return std::move(judge_all(wrong, cases)[0]);
+    }
+    std::vector<LawResult> judge_all(const Moody::Wrong& wrong, std::int64_t cases = 60) {
         CampaignObserver silent;
         CampaignOptions options = few_cases(cases, 1);
         options.store = directory_;
         const auto make = [&]() -> std::unique_ptr<Kernel> {
             return std::make_unique<Moody>(world_, wrong);
         };
-        CampaignResult result = run_laws(laws_, make, options, silent);
-        return std::move(result.laws[0]);
+        return run_laws(laws_, make, options, silent).laws;
     }
     void TearDown() override { std::filesystem::remove_all(directory_); }
 
     Surroundings world_;
-    const std::vector<law::Property> laws_{zero_law("confirm.law")};
+    std::vector<law::Property> laws_{zero_law("confirm.law")};
     std::string directory_ = (std::filesystem::temp_directory_path() /
                               ("attest_confirm_test_" + std::to_string(::getpid())))
                                  .string();
@@ -165,6 +167,29 @@ TEST_F(Confirm, OnSeveralProcessorsAlone) {
     EXPECT_LT(confirmed.alone.failed, confirmed.alone.of);
     EXPECT_EQ(confirmed.one_processor.failed, 0);
     EXPECT_GE(confirmed.one_processor.of, 7);
+}
+
+/// What an earlier law's failure was proven to depend on is tried first, in fewer processes.
+TEST_F(Confirm, ALaterLawByWhatIsKnown) {
+    laws_.push_back(zero_law("confirm.later"));
+    std::vector<LawResult> laws =
+        judge_all([](const Moody::Process& process, Surroundings&, const Problem&) {
+            return process.saw_long;
+        });
+    ASSERT_TRUE(laws[0].counterexample && laws[1].counterexample);
+    EXPECT_EQ(laws[0].counterexample->confirmed.alone, (Replays{0, 20}));
+    EXPECT_EQ(laws[1].counterexample->confirmed.alone, (Replays{0, 3}));
+    EXPECT_EQ(laws[1].counterexample->confirmed.how, Confirmation::sequence);
+    EXPECT_EQ(laws[1].counterexample->confirmed.before.size(), 1u);
+    laws = judge_all([](const Moody::Process& process, Surroundings& world, const Problem& p) {
+        const bool unlucky = process.calls > 20 || world.processes % 4 == 0;
+        return past_forty(p) && unlucky && !process.one_processor;
+    });
+    ASSERT_TRUE(laws[0].counterexample && laws[1].counterexample);
+    EXPECT_EQ(laws[0].counterexample->confirmed.how, Confirmation::schedule);
+    EXPECT_EQ(laws[1].counterexample->confirmed.how, Confirmation::alone);
+    EXPECT_EQ(laws[1].counterexample->confirmed.alone.failed, 1);
+    EXPECT_EQ(laws[1].counterexample->confirmed.one_processor, Replays{});
 }
 
 /// It answers one case wrongly, once, and later others, now and then.

@@ -169,6 +169,33 @@ std::optional<Counterexample> Workbench::settle_hang(Kernel& kernel, const law::
 Counterexample Workbench::settle(Kernel& kernel, const law::Property& property,
                                  const ShrinkTask& task, Counterexample smallest) {
     const FailureKind kind = *failure_kind(task.found);
+    if (races_) {
+        const Replays alone =
+            replay_alone(kernel, property, smallest.smallest, kind, {.until_failed = true});
+        if (alone.failed > 0) {
+            smallest.confirmed = {Confirmation::alone, alone, {}, {}};
+            return smallest;
+        }
+    }
+    if (remembers_) {
+        Counterexample found = counterexample_of(property, task.found);
+        const Replays alone =
+            replay_alone(kernel, property, found.smallest, kind, {.most = replays_least});
+        if (alone.failed == 0) {
+            found.confirmed = after_its_past(kernel, property, task.found, alone);
+            if (found.confirmed.how == Confirmation::sequence) return found;
+        }
+    }
+    Counterexample settled = settle_anew(kernel, property, task, std::move(smallest));
+    if (settled.confirmed.how == Confirmation::schedule) races_ = true;
+    if (settled.confirmed.how == Confirmation::sequence) remembers_ = true;
+    return settled;
+}
+
+/// The same of a kernel of which nothing is known.
+Counterexample Workbench::settle_anew(Kernel& kernel, const law::Property& property,
+                                      const ShrinkTask& task, Counterexample smallest) {
+    const FailureKind kind = *failure_kind(task.found);
     Replays alone = replay_alone(kernel, property, smallest.smallest, kind);
     if (alone.failed == 0 && smallest.smallest != task.found.tried) {
         smallest = counterexample_of(property, task.found);

@@ -2,6 +2,7 @@
 // What a thread of a campaign does with one piece of work, outside any lock: judging the case of a
 // slot, and shrinking a failure. Failures are on the disk before anything else happens to them.
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -55,6 +56,8 @@ private:
                                               const ShrinkTask& task);
     Counterexample settle(Kernel& kernel, const law::Property& property, const ShrinkTask& task,
                           Counterexample smallest);
+    Counterexample settle_anew(Kernel& kernel, const law::Property& property,
+                               const ShrinkTask& task, Counterexample smallest);
     std::optional<Counterexample> fails_otherwise(Kernel& kernel, const law::Property& property,
                                                   const ShrinkTask& task);
 
@@ -63,6 +66,9 @@ private:
     TimeLimit& limit_;
     FailureKeeper keeper_;
     std::mutex hangs_;  ///< held while it is decided whether the kernel hangs
+    /// What the failure of an earlier law was proven to depend on: the next one is tried for that
+    /// first, with fewer fresh processes.
+    std::atomic<bool> remembers_ = false, races_ = false;
 };
 
 }  // namespace attest::search
