@@ -19,9 +19,10 @@ diagnosis::CounterexampleReport unexplained(const search::LawResult& law, const 
     return report;
 }
 
-diagnosis::CounterexampleReport explained(const search::LawResult& law, search::Kernel& kernel) {
+diagnosis::CounterexampleReport explained(const search::LawResult& law, search::Kernel& kernel,
+                                          bool races) {
     try {
-        return diagnosis::counterexample_report(law, &kernel);
+        return diagnosis::counterexample_report(law, &kernel, races);
     } catch (const worker::KernelDied&) {
     } catch (const worker::KernelGone&) {
     }
@@ -33,13 +34,20 @@ class Explaining {
 public:
     Explaining(const std::vector<const search::LawResult*>& laws,
                const std::atomic<int>& interrupts)
-        : laws_(laws), interrupts_(interrupts), reports_(laws.size()) {}
+        : laws_(laws),
+          interrupts_(interrupts),
+          races_(std::ranges::any_of(laws,
+                                     [](const search::LawResult* law) {
+                                         return law->counterexample->confirmed.how ==
+                                                search::Confirmation::schedule;
+                                     })),
+          reports_(laws.size()) {}
 
     void work(search::Kernel& kernel) noexcept {
         try {
             for (std::size_t i = next_++; i < laws_.size(); i = next_++)
                 reports_[i] = is_over() ? unexplained(*laws_[i], "the run was interrupted")
-                                        : explained(*laws_[i], kernel);
+                                        : explained(*laws_[i], kernel, races_);
         } catch (...) {
             const std::lock_guard lock(mutex_);
             if (!error_) error_ = std::current_exception();
@@ -75,6 +83,7 @@ private:
 
     const std::vector<const search::LawResult*>& laws_;
     const std::atomic<int>& interrupts_;
+    const bool races_;
     std::optional<std::chrono::steady_clock::time_point> interrupted_;
     std::vector<diagnosis::CounterexampleReport> reports_;
     std::atomic<std::size_t> next_{0};

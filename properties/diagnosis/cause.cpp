@@ -106,10 +106,9 @@ void join_forms(std::map<std::string, std::vector<std::size_t>>& elected,
     }
 }
 
-/// It held in some replays, or nothing but one call bears its diagnosis out.
-bool failed_now_and_then(const CounterexampleReport& c) {
-    const search::Replays& alone = c.example.confirmed.alone;
-    return alone.failed < alone.of || (alone.of <= 1 && c.diagnosis.cases <= 1);
+/// Nothing but one call bears its diagnosis out.
+bool failed_once(const CounterexampleReport& c) {
+    return c.example.confirmed.alone.of <= 1 && c.diagnosis.cases <= 1;
 }
 
 // What was right on one processor, and wrong on several, depends on them; beside it so does what
@@ -121,7 +120,8 @@ void tell_schedule(std::vector<CounterexampleReport>& counterexamples) {
     if (std::ranges::none_of(counterexamples, by_schedule)) return;
     for (CounterexampleReport& c : counterexamples) {
         Diagnosis& d = c.diagnosis;
-        if (c.died() || !(by_schedule(c) || failed_now_and_then(c) || (d.known && d.cases == 0)))
+        if (c.died() || !(failed_now_and_then(c.example.confirmed) || failed_once(c) ||
+                          (d.known && d.cases == 0)))
             continue;
         if (d.cases > 0) d = {};
         static_cast<Explanation&>(d) = remembered();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "properties/diagnosis/call_listener.hpp"
 #include "properties/diagnosis/misread.hpp"
 #include "properties/diagnosis/unfollowed.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -80,7 +81,7 @@ std::int64_t worst_head(const std::vector<int>& levels, std::int64_t head_size) 
 
 std::optional<ErrorMap> map_of(search::Kernel& kernel, const Case& found) {
     const Problem& p = found.problem;
-    if (score_count(p) * (p.dim_qk + value_dim(p)) > map_products) return std::nullopt;
+    if (products(p) > map_products) return std::nullopt;
     const TensorSet inputs = make_inputs(found);
     const worker::CallResult result = kernel.forward(p, inputs);
     if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
@@ -106,8 +107,13 @@ std::optional<ErrorMap> map_of(search::Kernel& kernel, const Case& found) {
 
 }  // namespace
 
-CounterexampleReport counterexample_report(const search::LawResult& result,
-                                           search::Kernel* kernel) {
+bool failed_now_and_then(const search::Confirmed& confirmed) {
+    return confirmed.how == search::Confirmation::schedule ||
+           confirmed.alone.failed < confirmed.alone.of;
+}
+
+CounterexampleReport counterexample_report(const search::LawResult& result, search::Kernel* kernel,
+                                           bool races) {
     CounterexampleReport report;
     report.example = *result.counterexample;
     const search::Counterexample& c = report.example;
@@ -115,6 +121,7 @@ CounterexampleReport counterexample_report(const search::LawResult& result,
     report.ulps = ulps_of(report.violation(), c.smallest.problem);
     report.boundary = find_boundary(result.records, &c.smallest);
     if (kernel == nullptr || report.died()) return report;
+    if (races && failed_now_and_then(c.confirmed)) return report;
     report.diagnosis = diagnose(*kernel, c, result.records);
     if (const auto& evidence = report.diagnosis.evidence)
         for (const Evidence& e : evidence->wrong) report.boundary.hear(e.asked.problem);

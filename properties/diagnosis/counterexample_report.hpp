@@ -43,7 +43,12 @@ struct CounterexampleReport {
     bool died() const { return example.outcome != worker::Outcome::ok || example.fault; }
 };
 
-/// Finds out. A null kernel is not asked; nor is one that dies of the case.
-CounterexampleReport counterexample_report(const search::LawResult& result, search::Kernel* kernel);
+/// The schedule of threads alone made it hold and fail, or may have, where it does of another law.
+bool failed_now_and_then(const search::Confirmed& confirmed);
+
+/// Finds out. A null kernel is not asked; nor is one that dies of the case. Of a kernel known to
+/// race, what failed now and then is not asked for what it computes: no answer of it is evidence.
+CounterexampleReport counterexample_report(const search::LawResult& result, search::Kernel* kernel,
+                                           bool races = false);
 
 }  // namespace attest::diagnosis

@@ -197,6 +197,10 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
         else
             evidence.add(std::move(e));
     }
+    // Whatever refutes does so in small calls first, but for the one that stands for them all.
+    if (!evidence.wrong.empty())
+        std::ranges::stable_sort(evidence.wrong.begin() + 1, evidence.wrong.end(), {},
+                                 [](const Evidence& e) { return products(e.asked.problem); });
     return evidence;
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -31,13 +33,13 @@ Specification with_hidden_score(const Specification& s, double score,
 
 // `within`: keys of other documents are never looked at.
 Deviation finite_hidden(std::string id, std::string says,
-                        std::function<std::optional<double>(const Problem&)> score_of,
+                        std::function<std::optional<double>(const Specification&)> score_of,
                         bool within = false) {
     return {.id = std::move(id),
             .says = std::move(says),
             .respecify = [score_of = std::move(score_of),
                           within](const Specification& s) -> std::optional<Specification> {
-                const std::optional<double> score = score_of(s.problem);
+                const std::optional<double> score = score_of(s);
                 if (!score) return std::nullopt;
                 return with_hidden_score(s, *score, [within](const MaskPlace& p) {
                     const bool elsewhere = p.column < 0 || p.column >= p.len_kv;
@@ -106,6 +108,18 @@ std::optional<double> hidden_score(const Evidence& e, bool within) {
     return std::abs(*score - half) < known ? half : score;
 }
 
+// A cap that stands behind the bias makes -cap of what lies as many caps below; of what lies much
+// further its argument is not known well enough in double.
+std::optional<double> minus_cap(const Specification& s) {
+    constexpr double caps = 1e6;
+    if (!(s.problem.softcap > 0)) return std::nullopt;
+    return -s.problem.softcap * (s.dialect.softcap == SoftcapPlace::after_bias ? caps : 1);
+}
+
+std::optional<double> minus_1e4(const Specification&) {
+    return -1e4;
+}
+
 }  // namespace
 
 std::vector<Deviation> hidden_deviations() {
@@ -141,11 +155,6 @@ std::vector<Deviation> hidden_deviations() {
             return mean_in_empty_rows(s, truth, rules);
         });
     of_tensor.declares = own_mean.declares = mean.declares;
-    const auto minus_cap = [](const Problem& p) -> std::optional<double> {
-        if (p.softcap > 0) return -p.softcap;
-        return std::nullopt;
-    };
-    const auto minus_1e4 = [](const Problem&) { return -1e4; };
     return {
         mean,
         own_mean,
@@ -174,27 +183,84 @@ std::vector<Deviation> hidden_scores(const AllEvidence& evidence) {
             within ? "hidden_score_own" : "hidden_score",
             fmt::format("hidden keys{} with score {:.6g} instead of -inf",
                         within ? " of a query's document" : "", *score),
-            [score](const Problem&) { return score; }, within));
+            [score](const Specification&) { return score; }, within));
     }
     return list;
 }
 
-// Of what nothing else hides.
+namespace {
+
+/// A tile of so many queries and keys of which a mask tensor hides all; asked key by key.
+class HiddenTiles {
+public:
+    HiddenTiles(const Specification& s, std::int64_t tile) : s_(s), tile_(tile) {}
+
+    bool operator()(const MaskPlace& p) {
+        const std::array at{p.batch, p.head, p.row / tile_, p.column / tile_};
+        const auto [known, is_new] = hidden_.try_emplace(at, true);
+        for (std::int64_t i = at[2] * tile_; is_new && i < std::min((at[2] + 1) * tile_, p.len_q);
+             ++i)
+            for (std::int64_t j = at[3] * tile_; j < std::min((at[3] + 1) * tile_, p.len_kv); ++j) {
+                MaskPlace other = p;
+                other.query += i - p.row;
+                other.key += j - p.column;
+                known->second = known->second && mask_value(s_, other) == -infinite;
+            }
+        return known->second;
+    }
+
+private:
+    const Specification& s_;
+    std::int64_t tile_;
+    std::map<std::array<std::int64_t, 4>, bool> hidden_;
+};
+
+/// What a tensor of this kind hides, and nothing else does, has this score; but not in tiles that
+/// it hides wholly (0: in those too).
+struct ScoreOfHidden {
+    const char *id, *says;
+    std::optional<double> (*score)(const Specification&);
+    MaskKind kind = MaskKind::none;  ///< none: of any kind
+};
+constexpr ScoreOfHidden scores_of_hidden[] = {
+    {"tensor_minus_1e4", "keys that the mask tensor hides with score -1e4 instead of -inf",
+     minus_1e4},
+    {"boolean_minus_1e4", "keys that the boolean mask tensor hides with score -1e4 instead of -inf",
+     minus_1e4, MaskKind::boolean},
+    {"softcap_over_tensor", "the soft cap over the mask tensor's -inf: such keys with score -cap",
+     minus_cap},
+    {"softcap_over_additive",
+     "the soft cap over an additive mask's -inf: such keys with score -cap", minus_cap,
+     MaskKind::additive},
+};
+
+Deviation of_tensor(const ScoreOfHidden& what, std::int64_t tile) {
+    Deviation d{.id = what.id,
+                .says = what.says,
+                .respecify = [&what, tile](const Specification& s) -> std::optional<Specification> {
+                    const MaskKind kind = s.problem.mask.tensor.kind;
+                    const std::optional<double> score = what.score(s);
+                    if (!score || kind == MaskKind::none) return std::nullopt;
+                    if (what.kind != MaskKind::none && kind != what.kind) return std::nullopt;
+                    return with_hidden_score(
+                        s, *score,
+                        [tile, others = rules_of(s),
+                         wholly = HiddenTiles(s, tile)](const MaskPlace& p) mutable {
+                            return hidden(others, p) || (tile > 0 && wholly(p));
+                        });
+                }};
+    if (tile == 0) return d;
+    d.id += fmt::format("_tiles_{}", tile);
+    d.says += fmt::format(", but not in tiles of {0} x {0} that it hides wholly", tile);
+    return as_form_of(what.id, std::move(d));
+}
+
+}  // namespace
+
 std::vector<Deviation> finite_in_tensors() {
     std::vector<Deviation> list;
-    for (const bool boolean : {false, true})
-        list.push_back(
-            {.id = boolean ? "boolean_minus_1e4" : "tensor_minus_1e4",
-             .says = std::string("keys that the ") + (boolean ? "boolean " : "") +
-                     "mask tensor hides with score -1e4 instead of -inf",
-             .respecify = [boolean](const Specification& s) -> std::optional<Specification> {
-                 const MaskKind kind = s.problem.mask.tensor.kind;
-                 if (kind == MaskKind::none || (boolean && kind != MaskKind::boolean))
-                     return std::nullopt;
-                 return with_hidden_score(s, -1e4, [others = rules_of(s)](const MaskPlace& p) {
-                     return hidden(others, p);
-                 });
-             }});
+    for (const ScoreOfHidden& what : scores_of_hidden)
+        for (const std::int64_t tile : {0, 16, 32, 64, 128}) list.push_back(of_tensor(what, tile));
     return list;
 }
 

@@ -52,16 +52,16 @@ Deviation split_tail_dropped(std::int64_t own) {
             }};
 }
 
-/// `change` makes the list of key lengths another.
-Deviation other_key_lengths(std::string id, std::string says,
-                            void (*change)(std::vector<std::int64_t>&)) {
+/// `change` makes the list of key lengths another, over a cache or without one.
+Deviation other_key_lengths(std::string id, std::string says, bool cache,
+                            void (*change)(const Problem&, std::vector<std::int64_t>&)) {
     return {.id = std::move(id),
             .says = std::move(says),
-            .respecify = [change](const Specification& s) -> std::optional<Specification> {
-                if (!has_key_lengths(s) || s.problem.cache.present) return std::nullopt;
+            .respecify = [=](const Specification& s) -> std::optional<Specification> {
+                if (!has_key_lengths(s) || s.problem.cache.present != cache) return std::nullopt;
                 Specification out = s;
                 std::vector<std::int64_t>& lens = out.problem.mask.lens_kv;
-                change(lens);
+                change(s.problem, lens);
                 Tensor& tensor = out.inputs[Role::lens_kv];
                 for (std::int64_t n = 0; n < tensor.size(); ++n)
                     tensor.set(n, static_cast<double>(lens[static_cast<std::size_t>(n)]));
@@ -70,8 +70,12 @@ Deviation other_key_lengths(std::string id, std::string says,
             }};
 }
 
-void all_as_the_first(std::vector<std::int64_t>& lens) {
+void all_as_the_first(const Problem&, std::vector<std::int64_t>& lens) {
     std::ranges::fill(lens, lens.front());
+}
+
+void own_keys_added(const Problem& p, std::vector<std::int64_t>& lens) {
+    for (std::int64_t& n : lens) n = std::min(n + p.len_q, p.len_kv);
 }
 
 // A last page is read to its end: behind the last key it holds the NaN laid there. What a mask
@@ -105,7 +109,7 @@ std::optional<bound::Expected> whole_pages(const Specification& s, const bound::
     return any ? std::optional(std::move(out)) : std::nullopt;
 }
 
-void one_for_none(std::vector<std::int64_t>& lens) {
+void one_for_none(const Problem&, std::vector<std::int64_t>& lens) {
     for (std::int64_t& n : lens) n = std::max<std::int64_t>(n, 1);
 }
 
@@ -118,10 +122,14 @@ std::vector<Deviation> key_length_deviations() {
         rule_deviation("key_lengths_no_limit", "the keys past a sequence's length too",
                        has_key_lengths, [](Rules& r) { r.keys_behind = all_keys; }),
         other_key_lengths("key_lengths_of_first",
-                          "the number of keys of the first sequence for all of them",
+                          "the number of keys of the first sequence for all of them", false,
                           all_as_the_first),
-        other_key_lengths("key_length_one_for_none", "a length of 1 key in place of none",
+        other_key_lengths("key_length_one_for_none", "a length of 1 key in place of none", false,
                           one_for_none),
+        other_key_lengths("key_lengths_without_own",
+                          "lengths of keys taken for those before the call's own queries, whose "
+                          "keys are added",
+                          true, own_keys_added),
         query_lengths_ignored(),
         rule_deviation("documents_ignored", "one sequence instead of packed documents",
                        has_documents, [](Rules& r) { r.documents = false; }),

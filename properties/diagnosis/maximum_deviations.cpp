@@ -1,5 +1,7 @@
 // A running maximum that starts too high, that is taken of too much, or is not subtracted.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -120,15 +122,47 @@ Deviation starting_maximum_f16(double start) {
         });
 }
 
-// The largest score of all keys of the sequence or document, with nothing hidden.
-std::vector<double> maxima_of_all(const Specification& s, std::size_t) {
-    Rules lengths_alone;
-    lengths_alone.mask_tensor = false;
-    const Specification all = with_rules(s, lengths_alone);
+// Of scores from one key to before another; comparisons drop what is not a number.
+double largest_of(const std::vector<double>& scores, std::int64_t from, std::int64_t to) {
+    double most = -infinite;
+    for (std::int64_t j = from; j < to; ++j)
+        most = std::fmax(most, scores[static_cast<std::size_t>(j)]);
+    return most;
+}
+
+// The largest score of all keys of the sequence or document, with nothing hidden; with a tile, of
+// all keys in the tiles that a document has a key in, on the axis that packs them.
+std::vector<double> maxima_of_all(std::int64_t tile, const Specification& s, std::size_t rows) {
+    Rules rules;
+    rules.mask_tensor = false;
+    rules.documents = tile == 0;
+    const bool packed = tile > 0 && !s.problem.mask.documents_kv.empty();
+    const auto all = rows_of(with_rules(s, rules));
+    const std::int64_t keys = s.problem.len_kv;
     std::vector<double> maxima;
-    const auto rows = rows_of(all);
-    for (const oracle::RowDetail& row : *rows) maxima.push_back(row.max);
+    for (std::size_t n = 0; n < rows; ++n) {
+        KeyExtent seen{0, keys};
+        if (packed) {
+            const KeyExtent own = span_of(s, 0, static_cast<std::int64_t>(n) % s.problem.len_q);
+            seen = {own.begin / tile * tile, std::min(keys, (own.end + tile - 1) / tile * tile)};
+            if (own.begin == own.end) seen = {};
+        }
+        maxima.push_back(largest_of((*all)[n].scores, seen.begin, seen.end));
+    }
     return maxima;
+}
+
+Deviation maximum_of_tiles(std::int64_t tile, bool guarded) {
+    return underflowing(
+        fmt::format("maximum_of_hidden_tiles_{}", tile),
+        fmt::format(
+            "a maximum over all keys of its tiles of {} too, hidden ones and those of other "
+            "documents: where one of them stands far above all that are seen, every weight "
+            "underflows and",
+            tile),
+        guarded, [tile](double quotient, const Specification& s, const bound::Expected& truth) {
+            return maximum_from(std::bind_front(maxima_of_all, tile), quotient, s, truth);
+        });
 }
 
 Deviation maximum_of_hidden(bool guarded) {
@@ -137,7 +171,7 @@ Deviation maximum_of_hidden(bool guarded) {
         "a maximum over hidden keys too: where one of them stands far above all that are seen, "
         "every weight underflows and",
         guarded, [](double quotient, const Specification& s, const bound::Expected& truth) {
-            return maximum_from(maxima_of_all, quotient, s, truth);
+            return maximum_from(std::bind_front(maxima_of_all, 0), quotient, s, truth);
         });
 }
 
@@ -155,7 +189,10 @@ std::vector<Deviation> starting_maxima() {
     for (const double start : {-10.0, -50.0, -100.0, -1e3, -1e4, -5e4, -65504.0, -1e5, -1e6})
         for (const bool guarded : {false, true}) list.push_back(starting_maximum(start, guarded));
     for (const bool guarded : {false, true}) {
-        list.push_back(maximum_of_hidden(guarded));
+        const Deviation hidden = maximum_of_hidden(guarded);
+        list.push_back(hidden);
+        for (const std::int64_t tile : {16, 32, 64, 128})
+            list.push_back(as_form_of(hidden.id, maximum_of_tiles(tile, guarded)));
         std::ranges::move(maximum_not_subtracted(guarded), std::back_inserter(list));
         std::ranges::move(merged_without_maximum(guarded), std::back_inserter(list));
         for (const std::int64_t lanes : {4, 8, 16, 32})

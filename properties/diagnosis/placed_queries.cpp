@@ -61,6 +61,11 @@ constexpr Origin origins[] = {
      [](const Problem& p, const MaskPlace& at) {
          return p.cache.present && p.cache.len > 0 ? p.cache.len : at.len_kv - at.len_q;
      }},
+    {"queries_behind_keys",
+     "queries placed behind all keys, their own too, where a cache holds some",
+     [](const Problem& p, const MaskPlace& at) {
+         return at.len_kv - (p.cache.present && p.cache.len > 0 ? 0 : at.len_q);
+     }},
     {"queries_packed",
      "queries placed on the axes of packed tensors from their end, not in their document",
      [](const Problem& p, const MaskPlace& at) {

@@ -117,6 +117,16 @@ void keys_of_other_style(Specification& s) {
                                  [place](std::int64_t b, std::int64_t j) { return -place(b, j); }));
 }
 
+// Keys that the cache holds rotated, or those of the call's own alone.
+void rotate_again(Specification& s, bool own) {
+    const Problem& p = s.problem;
+    if (!p.cache.present || !p.cache.keys_rotated) return;
+    s.inputs.put(Role::k, turned(s, Role::k, [&p, own](std::int64_t b, std::int64_t j) {
+                     const bool cached = j < length_of(p.mask.lens_kv, p.len_kv, b) - p.len_q;
+                     return own && cached ? 0.0 : static_cast<double>(p.rope.offset + j);
+                 }));
+}
+
 std::vector<Deviation> whole_rotations() {
     return {
         rope_deviation("rope_ignored", "no rotation by position",
@@ -186,13 +196,10 @@ std::vector<Deviation> whole_rotations() {
                                         }));
                        }),
         rope_deviation("rope_rotated_keys_again", "keys rotated again that the cache holds rotated",
-                       [](Specification& s) {
-                           if (!s.problem.cache.present || !s.problem.cache.keys_rotated) return;
-                           const std::int64_t offset = s.problem.rope.offset;
-                           s.inputs.put(Role::k, turned(s, Role::k, [offset](auto, std::int64_t j) {
-                                            return static_cast<double>(offset + j);
-                                        }));
-                       }),
+                       [](Specification& s) { rotate_again(s, false); }),
+        rope_deviation("rope_own_keys_again",
+                       "the call's own keys rotated again, which are rotated",
+                       [](Specification& s) { rotate_again(s, true); }),
         // base^(-2c / D) is (base^(dims / D))^(-2c / dims).
         rope_deviation("rope_exponent_of_all", "a rotation by position base^(-2c / D)",
                        [](Specification& s) {

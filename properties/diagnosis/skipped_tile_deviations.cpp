@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "properties/diagnosis/diagonal.hpp"
@@ -32,6 +33,10 @@ struct QueryOfMask {
         return from == to;
     }
     bool others_hide(std::int64_t column) const { return hidden(rules, key(column)); }
+    bool sees_none(std::int64_t from, std::int64_t to) const {
+        while (from < to && (others_hide(from) || tensor_hides(from))) ++from;
+        return from == to;
+    }
 };
 
 /// A block of queries: its rows, and how many heads it counts them of.
@@ -93,6 +98,26 @@ constexpr TileLook tile_looks[] = {
          return block_end(q, block, true).tensor_hides_all(from, to);
      },
      true},
+    {"first_query_loop",
+     "no tile of {0} keys that the mask tensor hides wholly from the first query of its block of "
+     "{1}, as far as the causal mask lets the last one see",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, BlockSize block) {
+         const QueryOfMask last = block_end(q, block, true);
+         while (from < to && last.others_hide(to - 1)) --to;
+         return from < to && block_end(q, block, false).tensor_hides_all(from, to);
+     },
+     true},
+    {"first_query_sees",
+     "no tile of {0} keys of which the first query of its block of {1} sees none",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, BlockSize block) {
+         return block_end(q, block, false).sees_none(from, to);
+     },
+     true},
+    {"last_query_sees", "no tile of {0} keys of which the last query of its block of {1} sees none",
+     [](const QueryOfMask& q, std::int64_t from, std::int64_t to, BlockSize block) {
+         return block_end(q, block, true).sees_none(from, to);
+     },
+     true},
 };
 
 /// What is looked at of a mask tensor, in which masks and blocks.
@@ -101,6 +126,22 @@ struct Look {
     std::int64_t block = 1;
     bool packed = false;   ///< the block's rows are those of all heads of a group
     bool boolean = false;  ///< additive masks are looked at key by key
+};
+
+/// Asked key by key, a tile is looked at once for each query.
+class SkippedOnce {
+public:
+    template <class Skipped>
+    bool operator()(const MaskPlace& p, std::int64_t tile, Skipped skipped) {
+        const std::array at{p.batch, p.head, p.query, tile};
+        if (at != at_) skipped_ = skipped();
+        at_ = at;
+        return skipped_;
+    }
+
+private:
+    std::array<std::int64_t, 4> at_{-1, -1, -1, -1};
+    bool skipped_ = false;
 };
 
 Deviation skipped_by(const Look& look, std::int64_t tile) {
@@ -118,11 +159,15 @@ Deviation skipped_by(const Look& look, std::int64_t tile) {
                 return std::nullopt;
             Rules rules = rules_of(s);
             const BlockSize block{look.block, look.packed ? group_size(s.problem) : 1};
-            rules.also_hidden = [&s, &look, block, tile, own = rules](const MaskPlace& p) {
+            rules.also_hidden = [&s, &look, block, tile, own = rules,
+                                 looked = SkippedOnce()](const MaskPlace& p) mutable {
                 if (p.column < 0 || p.column >= p.len_kv || !p.in_document || p.row >= p.len_q)
                     return false;
                 const std::int64_t from = p.column / tile * tile;
-                return look.what.skipped({s, own, p}, from, std::min(from + tile, p.len_kv), block);
+                return looked(p, from, [&] {
+                    const std::int64_t to = std::min(from + tile, p.len_kv);
+                    return look.what.skipped({s, own, p}, from, to, block);
+                });
             };
             return with_rules(s, rules);
         },

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
@@ -56,13 +57,15 @@ Deviation keys_skipped(double below) {
         });
 }
 
-// Tiles left out whose largest score is so far below the maximum of those before them.
-Deviation tiles_skipped(std::int64_t tile, double below) {
+// Tiles left out whose largest score is so far below the maximum of those before them, or so far
+// where scores are multiplied by log2(e) for exp2.
+Deviation tiles_skipped(std::int64_t tile, double units, bool exp2) {
+    const double below = units * (exp2 ? std::numbers::ln2 : 1);
     return weight_deviation(
-        fmt::format("tiles_skipped_{}_{:g}", tile, below),
-        fmt::format("attention without tiles of {} keys whose largest score is {:g} below the "
+        fmt::format("tiles_skipped_{}_{:g}{}", tile, units, exp2 ? "_exp2" : ""),
+        fmt::format("attention without tiles of {} keys whose largest score is {:g}{} below the "
                     "running maximum",
-                    tile, below),
+                    tile, units, exp2 ? " log(2)" : ""),
         [tile, below](const Specification& s, const oracle::RowDetail& row,
                       KeyExtent span) -> std::optional<WeightChange> {
             WeightChange change{std::vector<double>(row.scores.size(), 0.0), {}};
@@ -186,8 +189,10 @@ std::vector<Deviation> tile_candidates() {
     for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
         list.push_back(tail_counted(tile));
         for (const bool guarded : {false, true}) list.push_back(hidden_first_tile(tile, guarded));
-        for (const double below : {2.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0})
-            list.push_back(tiles_skipped(tile, below));
+        for (const double below : {2.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0})
+            list.push_back(tiles_skipped(tile, below, false));
+        for (const double below : {8.0, 10.0, 12.0, 14.0, 16.0, 17.0, 20.0, 24.0})
+            list.push_back(tiles_skipped(tile, below, true));
         for (const std::int64_t queries : {1, 16, 32, 64, 128})
             list.push_back(ended_by_hidden_tile(tile, queries));
     }

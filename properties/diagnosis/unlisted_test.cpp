@@ -8,6 +8,7 @@
 #include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/full_tiles.hpp"
+#include "properties/diagnosis/respecify.hpp"
 
 namespace attest::diagnosis {
 namespace {
@@ -41,6 +42,7 @@ std::vector<Deviation> unlisted() {
                       cut_indices(),
                       starting_maxima(),
                       shared_masks(),
+                      finite_in_tensors(),
                       lse_in_other_rows(),
                       tile_candidates()})
         all.insert(all.end(), part.begin(), part.end());
@@ -151,6 +153,13 @@ constexpr Played plays[] = {
      "b1 hq2 hkv2 tq4 tk6 d4 causal mask additive shared queries f32"},
     {"mask_of_head_by_sequence", "b2 hq2 hkv2 tq4 tk6 d4 mask additive shared batch f32"},
     {"lse_in_packed_order", "b1 hq6 hkv2 tq3 tk9 d4 f32"},
+    {"softcap_over_additive_tiles_16",
+     "b1 hq1 hkv1 tq20 tk40 d4 mask additive pattern inner_tiles tile 16 softcap 0.5 f32"},
+    {"softcap_over_additive", "b1 hq2 hkv2 tq3 tk9 d4 causal mask additive softcap 0.5 f32"},
+    {"tiles_skipped_16_17_exp2", "b1 hq2 hkv2 tq5 tk80 d8 dv7 scale 3 f32"},
+    {"maximum_of_hidden_tiles_16",
+     "b1 hq2 hkv2 tq7 tk40 d4 docs_q 2,5 docs_kv 20,20 f32 values logit1e3"},
+    {"queries_behind_keys_rope", "b1 hq2 hkv2 tq2 tk6 d6 rope half offset 31 cache 4 f32"},
     {"mask_boolean_-10", "b1 hq2 hkv2 tq3 tk9 d4 mask bool f32"},
     {"scores_of_last_chunk_8", "b1 hq2 hkv2 tq3 tk9 d11 f32"},
     {"full_tile_boolean_16_32", "b1 hq1 hkv1 tq20 tk70 d4 causal mask bool f32"},
@@ -223,6 +232,36 @@ TEST(QueriesPlacedElsewhere, BehindTheCacheWhereItHoldsKeys) {
     EXPECT_TRUE(differs("b2 hq2 hkv2 tq2 tk6 d8 rope half lens_kv 3,6 cache 4 f32"));
     EXPECT_FALSE(differs("b2 hq2 hkv2 tq2 tk6 d8 rope half lens_kv 6,6 cache 4 f32"));
     EXPECT_FALSE(differs("b2 hq2 hkv2 tq6 tk6 d8 rope half lens_q 3,6 lens_kv 3,6 f32"));
+}
+
+// Tiles of 32 keys of which the first query of 16 sees none are hidden from all of these.
+TEST(SkippedTiles, OfWhichTheFirstQueryOfTheBlockSeesNone) {
+    const auto answer = [](const Specification& s, const bound::Expected& truth) {
+        const Problem& p = s.problem;
+        if (p.mask.tensor.kind == MaskKind::none || !p.mask.lens_kv.empty()) return truth;
+        const Tensor& mask = s.inputs[Role::mask];
+        const auto sees = [&](auto b, auto h, auto query, auto key) {
+            const bool causal = p.mask.causal && key > query + p.len_kv - p.len_q;
+            const double value = mask.broadcast_at(b, h, query, key);
+            return !causal &&
+                   (p.mask.tensor.kind == MaskKind::boolean ? value != 0 : value > -1e30);
+        };
+        Specification own = s;
+        own.inputs.put(Role::mask,
+                       remake(ElementType::f64, {p.batch, p.heads_q, p.len_q, p.len_kv},
+                              [&](auto b, auto h, auto query, auto key) {
+                                  const std::int64_t to = std::min(key / 32 * 32 + 32, p.len_kv);
+                                  for (std::int64_t k = key / 32 * 32; k < to; ++k)
+                                      if (sees(b, h, query / 16 * 16, k))
+                                          return mask.broadcast_at(b, h, query, key);
+                                  return p.mask.tensor.kind == MaskKind::boolean ? 0.0 : -HUGE_VAL;
+                              }));
+        own.problem.mask.tensor = {.kind = p.mask.tensor.kind};
+        return oracle::attend(own.problem, own.dialect, own.numerics, own.inputs);
+    };
+    const Diagnosis d =
+        diagnosed_of(answer, "b1 hq1 hkv1 tq40 tk40 d4 causal mask bool pattern one_key f32");
+    EXPECT_EQ(d.id, "mask_tile_first_query_sees_16_32") << d.says;
 }
 
 TEST(OwnSplits, OfSoManyKeysEachAndAtMostSoMany) {
