@@ -49,10 +49,25 @@ void join_strays(Groups& groups, const Group& into, bool backward,
     for (const Group& death : deaths) join(groups, death, into);
 }
 
+/// What is wrong where nothing stops a stray read is one defect with what dies of it.
+void join_stray_reads(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
+    const Group deaths = deaths_by_stray_read;
+    if (!groups.contains(deaths)) return;
+    std::vector<Group> open;
+    for (const auto& [group, members] : groups)
+        if (group == unexplained || (group.kind == Group::Kind::deviation &&
+                                     counterexamples[members.front()].diagnosis.general))
+            open.push_back(group);
+    for (const Group& group : open)
+        join(groups, group, deaths,
+             [&](std::size_t n) { return counterexamples[n].diagnosis.strays; });
+}
+
 }  // namespace
 
 void join_addresses(Groups& groups, const std::vector<CounterexampleReport>& counterexamples) {
     join_ignored_strides(groups);
+    join_stray_reads(groups, counterexamples);
     std::vector<Group> named;
     for (const auto& [group, members] : groups)
         if (is_of_addresses(group)) named.push_back(group);

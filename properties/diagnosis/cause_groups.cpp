@@ -31,7 +31,7 @@ std::string way_to_die(const CounterexampleReport& c) {
     if (c.example.outcome == worker::Outcome::hang) return "hang";
     if (c.example.outcome == worker::Outcome::memory) return "memory";
     if (const auto& fault = c.example.fault) {
-        if (fault->stray == worker::Fault::Access::read) return "read";
+        if (fault->stray == worker::Fault::Access::read) return deaths_by_stray_read.which;
         if (fault->stray == worker::Fault::Access::write) return "write";
         if (fault->kind == worker::Fault::Kind::context_lost) return "context lost";
     }

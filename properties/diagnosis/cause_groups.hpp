@@ -24,6 +24,7 @@ using Groups = std::map<Group, std::vector<std::size_t>>;
 
 inline const Group unexplained{Group::Kind::unexplained, ""};
 inline const Group unexplained_backward{Group::Kind::unexplained, "backward"};
+inline const Group deaths_by_stray_read{Group::Kind::death, "read"};
 
 /// Counterexamples of `from`, all or those that are `which`, become ones of `into`.
 void join(Groups& groups, const Group& from, const Group& into,

@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/cause_example_test.hpp"
+#include "properties/diagnosis/stray_read.hpp"
 
 namespace attest::diagnosis {
 namespace {
@@ -65,6 +67,58 @@ TEST(Cause, ThatSomeNumbersAreNoneIsNoCauseBesideWhatHasNoName) {
     alone[0].diagnosis.general = true;
     EXPECT_EQ(group_causes(alone).size(), 1u);
     EXPECT_EQ(alone[0].diagnosis.id, "not_finite");
+}
+
+TEST(Cause, WhatIsReadNextToATensorIsADeathOrAWrongAnswer) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk1 d1 dv2 f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("hygiene.bounds", "", line),
+        counterexample("reference.output", "", line),
+        counterexample("reference.rounding", "not_finite", line),
+    };
+    all[0].example.outcome = worker::Outcome::crash;
+    all[0].example.fault.emplace().stray = worker::Fault::Access::read;
+    all[2].diagnosis.general = true;
+    std::vector<CounterexampleReport> apart = all;
+    EXPECT_EQ(group_causes(apart).size(), 2u);
+    all[1].diagnosis.strays = all[2].diagnosis.strays = true;
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    all[0].example.fault->stray = worker::Fault::Access::write;
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
+/// Dies where the second of two seeds, its tensors laid one way, makes it read a guard.
+TEST(StrayRead, DiesOfItInSomeCallLikeThis) {
+    class Straying final : public Actor {
+    public:
+        using Actor::Actor;
+        void begin_case(std::uint64_t number) noexcept override { odd_ = number == 1; }
+        worker::CallResult forward(const Problem& problem, const TensorSet& inputs) override {
+            calls += 1;
+            if (!odd_ || calls < first) return Actor::forward(problem, inputs);
+            worker::CallResult died;
+            died.outcome = worker::Outcome::crash;
+            died.fault.emplace().stray = access;
+            return died;
+        }
+        int calls = 0, first = 4;
+        worker::Fault::Access access = worker::Fault::Access::read;
+
+    private:
+        bool odd_ = false;
+    };
+    const auto right = [](const Specification&, const bound::Expected& truth) { return truth; };
+    search::Counterexample paged, plain;
+    paged.smallest = paged.found.tried = parse_case("b1 hq1 hkv1 tq1 tk3 d1 cache 2 page 2 f32");
+    plain.smallest = plain.found.tried = parse_case("b1 hq1 hkv1 tq1 tk3 d1 f32");
+    Straying kernel(right);
+    EXPECT_TRUE(dies_of_stray_read(kernel, paged, {}));
+    EXPECT_EQ(kernel.calls, 4);
+    kernel.first = 7;  // no case has so many calls but one with pages
+    kernel.calls = 0;
+    EXPECT_FALSE(dies_of_stray_read(kernel, plain, {}));
+    kernel.access = worker::Fault::Access::write;
+    EXPECT_FALSE(dies_of_stray_read(kernel, paged, {}));
 }
 
 TEST(Cause, WhatADefectMakesOfSomeCallsIsNoOther) {

@@ -6,6 +6,7 @@
 
 #include "properties/diagnosis/call_listener.hpp"
 #include "properties/diagnosis/misread.hpp"
+#include "properties/diagnosis/stray_read.hpp"
 #include "properties/diagnosis/unfollowed.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
@@ -125,7 +126,10 @@ CounterexampleReport counterexample_report(const search::LawResult& result, sear
     report.diagnosis = diagnose(*kernel, c, result.records);
     if (const auto& evidence = report.diagnosis.evidence)
         for (const Evidence& e : evidence->wrong) report.boundary.hear(e.asked.problem);
-    if (Diagnosis& d = report.diagnosis; !d.known) {
+    Diagnosis& d = report.diagnosis;
+    if (d.evidence && (!d.known || d.general))
+        d.strays = dies_of_stray_read(*kernel, c, d.evidence->wrong);
+    if (!d.known) {
         d.misread = misread(*kernel, c.smallest, d.backward ? Pass::backward : Pass::forward);
         if (d.misread.empty() && !d.backward) d.misread = unfollowed(*kernel, c.smallest);
     }

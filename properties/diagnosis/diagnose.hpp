@@ -61,6 +61,7 @@ struct Diagnosis : Explanation {
     bool too_large = false;  ///< no failing case is small enough to be looked at
     std::string skipped{};   ///< why nothing was asked, where nothing was
     std::string misread{};   ///< of what is not known: which keys are read wrongly (misread.hpp)
+    bool strays = false;     ///< of what has no name: calls like it die of a stray read
     std::int64_t tried = 0;  ///< deviations that had something to say of these calls
     std::string next_id{};   ///< the second best, and how many elements it explains
     std::int64_t next_agree = 0;
