@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -151,6 +152,15 @@ void limit(Explanation& e, const std::optional<Scope>& scope) {
     };
 }
 
+std::vector<Problem> predicted_richer(const Deviation& deviation, const AllEvidence& evidence,
+                                      JudgedPart part) {
+    std::vector<Problem> list;
+    for (const Evidence& e : evidence.richer)
+        if (const auto count = count_call(deviation, e, part); count && count->all())
+            list.push_back(e.asked.problem);
+    return list;
+}
+
 Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence, JudgedPart part) {
     const Deviation& d = *s.deviation;
     Explanation found{d.id, d.says, {}, d.tells, s.count.agree, s.count.of};
@@ -168,6 +178,7 @@ Explanation explanation_of(const DeviationScore& s, const AllEvidence& evidence,
     if (!found.refuted) return found;
     for (const Evidence& e : evidence.wrong)
         if (count_call(d, e, part)) wrong.push_back(e.asked.problem);
+    std::ranges::copy(predicted_richer(d, evidence, part), std::back_inserter(wrong));
     limit(found, scope_of(wrong, refuting));
     found.unlimited = !found.holds_in;
     return found;

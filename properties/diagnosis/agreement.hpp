@@ -52,6 +52,10 @@ DeviationScore score(const Deviation& deviation, const std::vector<Evidence>& wr
 /// What is never written holds the NaN that was laid there.
 void tell_unwritten(Explanation& found, const std::vector<Evidence>& wrong);
 
+/// Of the wrong calls with one feature more, those that it predicts.
+std::vector<Problem> predicted_richer(const Deviation& deviation, const AllEvidence& evidence,
+                                      JudgedPart part);
+
 Explanation explanation_of(const DeviationScore& score, const AllEvidence& evidence,
                            JudgedPart part);
 

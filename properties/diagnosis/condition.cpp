@@ -146,6 +146,12 @@ void add_features(std::vector<Condition>& list) {
         list.push_back({"without " + feature_words(f), "", "",
                         [f](const Case& c) { return !features_of(c.problem).has(f); }});
     }
+    for (const auto& [says, style] : {std::pair{"with interleaved RoPE", RopeStyle::interleaved},
+                                      {"with RoPE in halves", RopeStyle::half}})
+        list.push_back({says, "", "", [style](const Case& c) {
+                            return features_of(c.problem).has(Feature::rope) &&
+                                   c.problem.rope.style == style;
+                        }});
     list.push_back({"with a window to the left", "", "",
                     [](const Case& c) { return c.problem.mask.window.left >= 0; }});
     list.push_back({"with a window to the right", "", "",

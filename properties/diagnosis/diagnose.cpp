@@ -76,8 +76,11 @@ bool contradicted(const Diagnosis& found, const AllEvidence& evidence) {
             const auto count = count_call(*e.deviation, call, part);
             return count ? !count->all() : call.wrong();
         };
-        return e.deviation && (e.refuted || std::ranges::any_of(evidence.wrong, contradicts) ||
-                               std::ranges::any_of(evidence.right, contradicts));
+        const auto unlimited = [&](const Problem& p) { return e.holds_in && !e.holds_in(p); };
+        return e.deviation &&
+               (e.refuted || std::ranges::any_of(evidence.wrong, contradicts) ||
+                std::ranges::any_of(evidence.right, contradicts) ||
+                std::ranges::any_of(predicted_richer(*e.deviation, evidence, part), unlimited));
     };
     return refuted_by(found) || std::ranges::any_of(found.also, refuted_by);
 }

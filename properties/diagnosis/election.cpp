@@ -1,6 +1,7 @@
 #include "properties/diagnosis/election.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -117,10 +118,13 @@ private:
         for (std::size_t n = 0; n < all_.size(); ++n) {
             const AllEvidence* evidence = evidence_at(n);
             if (evidence == nullptr || evidence->remembers) continue;
-            if (open_.contains(n) && of(n, id) != nullptr)
-                for (const Evidence& e : evidence->wrong) heard.wrong.push_back(e.asked.problem);
-            else
+            if (!open_.contains(n) || of(n, id) == nullptr) {
                 add_refuting(heard, deviation, *evidence, part);
+                continue;
+            }
+            for (const Evidence& e : evidence->wrong) heard.wrong.push_back(e.asked.problem);
+            std::ranges::copy(predicted_richer(deviation, *evidence, part),
+                              std::back_inserter(heard.wrong));
         }
         return heard;
     }

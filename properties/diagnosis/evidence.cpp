@@ -210,9 +210,13 @@ void add_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& s
         for (const Case& c : neighbours(smallest))
             if (std::optional<Evidence> e = evidence_of(kernel, c))
                 evidence.add_probe(std::move(*e));
-    for (const Case& c : richer_neighbours(smallest))
-        if (std::optional<Evidence> e = evidence_of(kernel, c); e && !e->wrong())
+    for (const Case& c : richer_neighbours(smallest)) {
+        std::optional<Evidence> e = evidence_of(kernel, c);
+        if (e && e->wrong())
+            evidence.richer.push_back(std::move(*e));
+        else if (e)
             evidence.add_probe(std::move(*e));
+    }
 }
 
 namespace {

@@ -29,6 +29,9 @@ struct Evidence {
 
 struct AllEvidence {
     std::vector<Evidence> wrong, right;
+    /// Wrong calls with one feature more: an explanation need not predict them, but where it does
+    /// it holds with that feature, too.
+    std::vector<Evidence> richer;
     bool remembers = false;  ///< a call was wrong after others, and right as the first of a process
     void add(std::optional<Evidence> evidence);
     bool paged() const noexcept;   ///< a call has pages
@@ -50,7 +53,7 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
 
 /// The neighbours of a smallest case (relatives.hpp): calls that no law chose, and that an
 /// explanation found without them has to predict too, where the kernel is wrong and where it is
-/// right; of those with one feature more where it is right.
+/// right; those with one feature more stand apart where it is wrong.
 void add_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest);
 
 /// The same for the size of values, from numbers below the least normal ones of f32 up.
