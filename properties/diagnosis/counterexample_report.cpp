@@ -8,6 +8,7 @@
 #include "properties/diagnosis/misread.hpp"
 #include "properties/diagnosis/stray_read.hpp"
 #include "properties/diagnosis/unfollowed.hpp"
+#include "properties/search/confirm.hpp"
 #include "reference/oracle/oracle.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
@@ -106,6 +107,17 @@ std::optional<ErrorMap> map_of(search::Kernel& kernel, const Case& found) {
     return map;
 }
 
+// Of a race one replay that failed is none that always does.
+void replay_more(search::Kernel& kernel, search::Counterexample& c) {
+    search::Replays& alone = c.confirmed.alone;
+    const law::Property* law = law::find_property(c.law);
+    if (alone.of != 1 || law == nullptr) return;
+    const search::Replays more = search::replay_alone(
+        kernel, *law, c.smallest, {c.outcome, c.fault.has_value()}, {.until_both = true});
+    alone.of += more.of;
+    alone.failed += more.failed;
+}
+
 }  // namespace
 
 bool failed_now_and_then(const search::Confirmed& confirmed) {
@@ -122,7 +134,10 @@ CounterexampleReport counterexample_report(const search::LawResult& result, sear
     report.ulps = ulps_of(report.violation(), c.smallest.problem);
     report.boundary = find_boundary(result.records, &c.smallest);
     if (kernel == nullptr || report.died()) return report;
-    if (races && failed_now_and_then(c.confirmed)) return report;
+    if (races) {
+        replay_more(*kernel, report.example);
+        if (failed_now_and_then(c.confirmed)) return report;
+    }
     report.diagnosis = diagnose(*kernel, c, result.records);
     if (const auto& evidence = report.diagnosis.evidence)
         for (const Evidence& e : evidence->wrong) report.boundary.hear(e.asked.problem);

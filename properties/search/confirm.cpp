@@ -26,7 +26,7 @@ Replays replay(ReplayLimit limit, const Fails& fails) {
     while (replays.of < limit.most && (replays.of < replays_least || Clock::now() < deadline)) {
         ++replays.of;
         replays.failed += fails();
-        if (limit.until_failed && replays.failed > 0) break;
+        if (limit.until_both && replays.failed > 0 && replays.failed < replays.of) break;
     }
     return replays;
 }

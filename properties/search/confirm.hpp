@@ -21,10 +21,11 @@ inline constexpr std::int64_t replays_least = 3;
 CaseRecord try_after(Kernel& kernel, std::span<const Judging> before, const law::Property& property,
                      const Case& tried, PlacementOrder placement);
 
-/// How long a case is replayed: so many times, or, where that is enough, until it first fails.
+/// How long a case is replayed: so many times, or, where that is enough, until it has failed and
+/// held.
 struct ReplayLimit {
     std::int64_t most = replays_most;
-    bool until_failed = false;
+    bool until_both = false;
 };
 
 /// A case by itself, each time in a fresh process, its tensors laid both ways.

@@ -172,10 +172,8 @@ TEST_F(Confirm, OnSeveralProcessorsAlone) {
 /// What an earlier law's failure was proven to depend on is tried first, in fewer processes.
 TEST_F(Confirm, ALaterLawByWhatIsKnown) {
     laws_.push_back(zero_law("confirm.later"));
-    std::vector<LawResult> laws =
-        judge_all([](const Moody::Process& process, Surroundings&, const Problem&) {
-            return process.saw_long;
-        });
+    std::vector<LawResult> laws = judge_all([](const Moody::Process& process, Surroundings&,
+                                               const Problem&) { return process.saw_long; });
     ASSERT_TRUE(laws[0].counterexample && laws[1].counterexample);
     EXPECT_EQ(laws[0].counterexample->confirmed.alone, (Replays{0, 20}));
     EXPECT_EQ(laws[1].counterexample->confirmed.alone, (Replays{0, 3}));
@@ -188,7 +186,9 @@ TEST_F(Confirm, ALaterLawByWhatIsKnown) {
     ASSERT_TRUE(laws[0].counterexample && laws[1].counterexample);
     EXPECT_EQ(laws[0].counterexample->confirmed.how, Confirmation::schedule);
     EXPECT_EQ(laws[1].counterexample->confirmed.how, Confirmation::alone);
-    EXPECT_EQ(laws[1].counterexample->confirmed.alone.failed, 1);
+    const Replays alone = laws[1].counterexample->confirmed.alone;
+    EXPECT_TRUE(alone.failed == 1 || alone.failed + 1 == alone.of) << alone.failed;
+    EXPECT_LT(alone.failed, alone.of);
     EXPECT_EQ(laws[1].counterexample->confirmed.one_processor, Replays{});
 }
 

@@ -171,7 +171,7 @@ Counterexample Workbench::settle(Kernel& kernel, const law::Property& property,
     const FailureKind kind = *failure_kind(task.found);
     if (races_) {
         const Replays alone =
-            replay_alone(kernel, property, smallest.smallest, kind, {.until_failed = true});
+            replay_alone(kernel, property, smallest.smallest, kind, {.until_both = true});
         if (alone.failed > 0) {
             smallest.confirmed = {Confirmation::alone, alone, {}, {}};
             return smallest;
