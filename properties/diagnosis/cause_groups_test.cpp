@@ -82,7 +82,10 @@ TEST(Cause, WhatIsReadNextToATensorIsADeathOrAWrongAnswer) {
     std::vector<CounterexampleReport> apart = all;
     EXPECT_EQ(group_causes(apart).size(), 2u);
     all[1].diagnosis.strays = all[2].diagnosis.strays = true;
-    EXPECT_EQ(group_causes(all).size(), 1u);
+    all[0].example.id = std::string(64, 'd');
+    const std::vector<CauseReport> causes = group_causes(all);
+    ASSERT_EQ(causes.size(), 1u);
+    EXPECT_EQ(causes[0].lead, "dddddddd");  // the death says more
     all[0].example.fault->stray = worker::Fault::Access::write;
     EXPECT_EQ(group_causes(all).size(), 2u);
 }

@@ -20,9 +20,10 @@ auto rank(const CounterexampleReport& c) {
     const std::int64_t scores = kind == 0 ? size.numbers.front() : 0;
     const std::ptrdiff_t place = kind < 2 ? law - law::catalogue().data() : 0;
     const bool alone = c.example.confirmed.how == search::Confirmation::alone;
+    const bool known = c.diagnosis.known && !c.diagnosis.general;
     const bool whole = c.diagnosis.agree == c.diagnosis.of;
-    return std::tuple(!c.diagnosis.known, c.diagnosis.known && !whole, !alone, kind, scores, place,
-                      size);
+    // A death says more than an answer without a name.
+    return std::tuple(!known, known ? !whole : !c.died(), !alone, kind, scores, place, size);
 }
 
 }  // namespace
