@@ -8,6 +8,7 @@
 #include "ci/number.hpp"
 #include "ci/process_files.hpp"
 #include "ci/session_options.hpp"
+#include "kernels/interface/builtin.hpp"
 #include "properties/search/few_shapes.hpp"
 #include "properties/search/glob.hpp"
 #include "properties/search/limited_kernel.hpp"
@@ -74,7 +75,8 @@ std::vector<law::Property> laws_asked(const RunHeader& run) {
     return laws;
 }
 
-/// attest's own program is another in every build; its version and laws have been compared.
+/// attest's own program and kernels are others in every build; its version and laws have been
+/// compared.
 std::set<std::string> other_files(const RunReport& report, const FileDigests& now) {
     FileDigests judged = report.run.kernel.libraries;
     std::set<std::string> others;
@@ -82,8 +84,9 @@ std::set<std::string> other_files(const RunReport& report, const FileDigests& no
     judged.insert(report.end->libraries.begin(), report.end->libraries.end());
     for (const auto& [name, digest] : now) {
         const auto then = judged.find(name);
-        if (!name.starts_with("attest_worker") && (then == judged.end() || then->second != digest))
-            others.insert(name);
+        const bool own =
+            name.starts_with("attest_worker") || name.starts_with(kernel::builtin_library);
+        if (!own && (then == judged.end() || then->second != digest)) others.insert(name);
     }
     return others;
 }

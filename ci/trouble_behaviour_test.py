@@ -100,6 +100,13 @@ class Trouble(unittest.TestCase):
             self.attest("list", "kernels", code=code)
         self.environment.pop("ATTEST_WORKER_DIR")
 
+    def test_a_worker_without_its_kernels_is_named(self):
+        shutil.copy(os.path.join(os.path.dirname(EXAMPLES), "worker", "attest_worker"), self.cwd)
+        self.environment["ATTEST_WORKER_DIR"] = self.cwd
+        self.assertIn("attest_builtin.so is not beside attest_worker; ci/build makes it",
+                      self.attest("list", "kernels", code=4))
+        self.environment.pop("ATTEST_WORKER_DIR")
+
     def test_a_death_outside_a_call_is_a_finding(self):
         said = self.attest("check", f"{EXAMPLES}/libmisbehaving.so#21", *QUICK, code=1)
         self.assertIn("wrote to address 0x8, which is in no tensor inside supports()", said)

@@ -1,7 +1,7 @@
 #pragma once
-// The kernels that ship with attest. They live inside the worker program, or in a plug-in beside
-// it, and are reached through the same C ABI as anybody else's; the host knows only what the worker
-// tells of them (builtin_catalogue.hpp).
+// The kernels that ship with attest. They live in plug-ins beside the worker program, and are
+// reached through the same C ABI as anybody else's; the host knows only what the worker tells of
+// them (builtin_catalogue.hpp).
 
 #include <cstdint>
 #include <span>
@@ -16,7 +16,7 @@ struct BuiltinKernel {
     std::string_view id;  ///< `cpu_flash`, `mutant:M001`: what a person types
     const attest_kernel_api* api = nullptr;
     std::string_view summary;       ///< one line for `attest list kernels`
-    const char* library = nullptr;  ///< where api is null: a plug-in beside the worker, and
+    const char* library = nullptr;  ///< where api is null: another plug-in beside the worker, and
     std::size_t index = 0;          ///< the kernel's number in it
     /// It is correct, and attest's own tests judge it by this many cases of every law. None: the
     /// tests do not, for it is planted, or needs a GPU.
@@ -25,7 +25,10 @@ struct BuiltinKernel {
     const void* state = nullptr;     ///< what its functions are given, where api has no create()
 };
 
-std::span<const BuiltinKernel> builtin_kernels();  ///< all of them; linked into the worker alone
+/// The plug-in beside the worker that holds the list of them all, and what it exports: a C
+/// interface's function with a type of ours, for both are built together.
+constexpr const char* builtin_library = "attest_builtin.so";
+extern "C" ATTEST_EXPORT void attest_builtin_kernels(std::span<const BuiltinKernel>& list);
 
 }  // namespace attest::kernel
 

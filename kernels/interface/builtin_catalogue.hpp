@@ -1,6 +1,6 @@
 #pragma once
 // The built-in kernels as the host knows them. The kernels themselves, planted bugs among them, are
-// linked into the worker alone, so the worker is asked, once.
+// linked into plug-ins of the worker alone, so it is asked, once.
 
 #include <cstdint>
 #include <span>

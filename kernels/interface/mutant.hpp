@@ -1,7 +1,7 @@
 #pragma once
 // A planted bug, told: the story of the real one, the laws that must see it, and what the diagnosis
 // must answer. How it is wrong is code, and stands beside the story in kernels/mutants and
-// kernels/cuda/planted_bugs.hpp, which are linked into the worker and its plug-ins alone.
+// kernels/cuda/planted_bugs.hpp, which are linked into the worker's plug-ins alone.
 
 #include <array>
 #include <cstddef>

@@ -94,6 +94,16 @@ std::string beside_worker(const char* library) {
     throw LoadFailure("cannot be loaded: " + told);
 }
 
+void* open_library(const std::string& path) {
+    circumstances.phase = protocol::Phase::loading;
+    // Without a slash dlopen would search the library path instead of the file that was named.
+    const std::string named = path.find('/') == std::string::npos ? "./" + path : path;
+    void* library = ::dlopen(named.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) return library;
+    const char* reason = ::dlerror();
+    fail_to_load(named, reason != nullptr ? reason : "unknown reason");
+}
+
 [[noreturn]] void fail_without_symbol(const std::string& path) {
     const std::vector<std::string> names = exported_symbols(path);
     const std::vector<std::string_view> known(names.begin(), names.end());
@@ -131,8 +141,21 @@ std::string absent_library(const kernel::BuiltinKernel& kernel) {
                        kernel.library, std::filesystem::path(kernel.library).stem().string());
 }
 
+std::span<const kernel::BuiltinKernel> builtin_kernels() {
+    const std::string path = beside_worker(kernel::builtin_library);
+    if (!std::filesystem::exists(path))
+        throw LoadFailure("is not beside attest_worker; ci/build makes it");
+    void* library = open_library(path);
+    const auto list = reinterpret_cast<decltype(&kernel::attest_builtin_kernels)>(
+        ::dlsym(library, "attest_builtin_kernels"));
+    if (list == nullptr) throw LoadFailure(path + " is not of this attest");
+    std::span<const kernel::BuiltinKernel> kernels;
+    list(kernels);
+    return kernels;
+}
+
 LoadedKernel load_builtin(const std::string& id) {
-    for (const kernel::BuiltinKernel& kernel : kernel::builtin_kernels()) {
+    for (const kernel::BuiltinKernel& kernel : builtin_kernels()) {
         if (kernel.id != id) continue;
         if (kernel.api != nullptr) {
             LoadedKernel loaded = adopt(kernel.api);
@@ -147,14 +170,7 @@ LoadedKernel load_builtin(const std::string& id) {
 }
 
 LoadedKernel load_library(const std::string& path, std::size_t index) {
-    circumstances.phase = protocol::Phase::loading;
-    // Without a slash dlopen would search the library path instead of the file that was named.
-    const std::string named = path.find('/') == std::string::npos ? "./" + path : path;
-    void* library = ::dlopen(named.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-        const char* reason = ::dlerror();
-        fail_to_load(named, reason != nullptr ? reason : "unknown reason");
-    }
+    void* library = open_library(path);
     // POSIX promises that a function's address survives the trip through void*.
     const auto get_kernel = reinterpret_cast<GetKernel>(::dlsym(library, "attest_get_kernel"));
     if (get_kernel == nullptr) fail_without_symbol(path);

@@ -2,6 +2,7 @@
 // How the worker gets hold of a kernel: from its own list, or from a shared library.
 
 #include <cstddef>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -27,6 +28,9 @@ struct LoadedKernel {
 
 /// Why a built-in kernel is not to be had: its plug-in is not beside the worker. Empty where it is.
 std::string absent_library(const kernel::BuiltinKernel& kernel);
+
+/// All that ship with attest. Throws LoadFailure.
+std::span<const kernel::BuiltinKernel> builtin_kernels();
 
 /// Throws LoadFailure.
 LoadedKernel load_builtin(const std::string& id);

@@ -29,13 +29,16 @@
 namespace attest::worker {
 namespace {
 
-int list() {
-    for (const kernel::BuiltinKernel& kernel : kernel::builtin_kernels()) {
+int list() try {
+    for (const kernel::BuiltinKernel& kernel : builtin_kernels()) {
         const std::string absent = absent_library(kernel);
         fmt::print("{}\n",
                    kernel::catalogue_line(kernel, absent.empty() ? kernel.summary : absent));
     }
     return 0;
+} catch (const LoadFailure& failure) {
+    fmt::print(stderr, "attest: {} {}\n", kernel::builtin_library, failure.what());
+    return 2;
 }
 
 void become(const std::vector<std::string>& command) {
