@@ -50,8 +50,9 @@ std::vector<std::string> option_names(const CLI::App& app) {
     const std::string what = rest.empty()                    ? "no command"
                              : rest.front().starts_with("-") ? "no option " + rest.front()
                                                              : "no command " + rest.front();
-    throw BadInput(what + (rest.empty() ? "" : suggestion(rest.front(), names)),
-                   {"one of " + all + "; attest --help"});
+    throw BadInput(
+        what + (rest.empty() ? "" : suggestion(rest.front(), names)),
+        {"one of " + all + "; attest --help; of kernels and manifests: attest manual interface"});
 }
 
 // An unset variable in a script is no value, and must not pass for none given.

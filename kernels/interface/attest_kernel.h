@@ -93,7 +93,8 @@ enum {
                             have extent 1, and stride 0 then; uint8 (1 = visible) or additive float
                             of format_q */
     ATTEST_ROLE_LENS_Q,  /* [B] int32; rows at or past it are zeros with LSE -inf */
-    ATTEST_ROLE_LENS_KV, /* [B] int32; in forward every key there is, in append those before */
+    ATTEST_ROLE_LENS_KV, /* [B] int32; in forward of all keys, the call's own too; in append of
+                            those before */
     ATTEST_ROLE_CU_SEQLENS_Q, /* [documents + 1] int32 */
     ATTEST_ROLE_CU_SEQLENS_KV,
     ATTEST_ROLE_BLOCK_TABLE,  /* [B, pages of the longest sequence] int32; entries past a sequence's
