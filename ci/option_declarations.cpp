@@ -77,7 +77,7 @@ void define_tools(CLI::App& app, CommandOptions& o, TypedOptions& t) {
 
     auto* fresh = app.add_subcommand("new", "write a kernel to begin with, its glue and manifest");
     fresh->add_option("KIND NAME", o.arguments,
-                      "c, cpp, cuda, python or triton, and the kernel's name");
+                      "c, cpp, cuda, python or triton, and the kernel's name in small letters");
 
     auto* bench = app.add_subcommand("bench", "measure the reference: errors, bounds, speed");
     bench->add_option("WHAT", o.arguments, "oracle: its errors, its bounds, its speed");

@@ -187,7 +187,7 @@ typedef struct attest_kernel_api {
     int (*supports)(void* state, const attest_problem* problem, char* reason, size_t reason_cap);
     int (*create)(void** state, char* error, size_t error_cap);
     void (*destroy)(void* state);
-    /* Bytes wanted; they are given poisoned, never zeroed. */
+    /* Bytes wanted; they are given poisoned (NaN in every float format), never zeroed. */
     size_t (*workspace)(void* state, const attest_problem* problem);
     /* 0: done. Any other value: an error with a text, neither a pass nor a refusal. */
     int (*forward)(void* state, const attest_call* call, char* error, size_t error_cap);
