@@ -113,8 +113,9 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
     }
     // A device may be one process's alone.
     const bool on_device = kernel.manifest().memory == kernel::Memory::cuda;
-    for (auto& c :
-         explanations(open, kernel, another, on_device ? 1 : plan.options.jobs, interrupt.count()))
+    const ExplanationLimits limits{on_device ? 1 : plan.options.jobs, interrupt.count(),
+                                   plan.options.seconds};
+    for (auto& c : explanations(open, kernel, another, limits))
         counterexamples.push_back(std::move(c));
     auto unproven = taken_if(counterexamples, [](const diagnosis::CounterexampleReport& c) {
         return !search::is_proven(c.example.confirmed.how);

@@ -240,8 +240,9 @@ Property nonfinite() {
         "that see none of it repeat their arithmetic to the bit (deterministic).",
         "IEEE 754-2019, section 6; the dialect's nonfinite: propagate", Compares::property,
         nonfinite_propagates, planted::nan_read_as_zero());
-    // Even scores: no visible weight vanishes, so that 0 * NaN is never the question.
-    law.cases.kinds = {ValueKind::uniform, ValueKind::flat, ValueKind::small_int};
+    // Even scores, and some so far apart that most weights are 0: 0 * NaN is NaN.
+    law.cases.kinds = {ValueKind::uniform, ValueKind::flat, ValueKind::small_int,
+                       ValueKind::logit1e3};
     law.cases.allow = attention.without(Feature::alibi)
                           .without(Feature::sink)
                           .without(Feature::mask_additive)

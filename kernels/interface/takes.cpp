@@ -151,6 +151,9 @@ void limit_words(std::vector<Limit>& limits, const Takes& takes) {
     for (int f = 0; f < feature_count; ++f)
         if (takes.always.has(static_cast<Feature>(f)))
             always.append(always.empty() ? "" : ", ").append(name(static_cast<Feature>(f)));
+    // A length for each sequence that is the axis's own is none.
+    const bool lens = takes.always.has(Feature::lens_q) || takes.always.has(Feature::lens_kv);
+    if (lens) always += " (shorter than the axis for some sequence)";
     limits.push_back({"nothing without " + always, [&takes](const Problem& p) {
                           return features_of(p).contains(takes.always);
                       }});

@@ -39,7 +39,17 @@ std::vector<PlantedBug> nonfinite() {
                  for (std::int64_t c = 0; narrowed && c < call.problem.dim_v; ++c)
                      if (std::isnan(output[c])) output[c] = -cpu::minus_infinity;
                  cpu::plain::store(row, output, lse);
-             }}}};
+             }}},
+            {{.id = "M499",
+              .bug_class = "N7",
+              .operation = "flash forward",
+              .change = "a visible key whose weight is 0 is passed over",
+              .trigger = "NaN or infinity in a visible value whose weight underflows",
+              .must = {"hygiene.nonfinite"}},
+             cpu::FlashSteps{
+                 .add_value = [](const cpu::PlainRow& row, float weight, const float* value) {
+                     if (weight != 0) cpu::plain::add_value(row, weight, value);
+                 }}}};
 }
 
 }  // namespace attest::museum

@@ -281,9 +281,12 @@ std::vector<Deviation> not_rescaled_after_sink() {
     return sums_not_rescaled(SinkPlace::first);
 }
 
-// By which a maximum may grow before a kernel rescales: those that kernels were found with.
+// By which a maximum may grow before a kernel rescales: those that kernels were found with, and
+// what people write.
 constexpr double growths_put_off[] = {
-    1.0 / 1024, 1.0 / 64, 0.1, 0.25, 0.5, 1, 2, 4, 8 * std::numbers::ln2, 8};
+    1e-5, 1e-4, 0x1p-10, 1e-3, 2e-3, 5e-3, 1e-2, 0x1p-6,
+    0.05, 0.1,  0.25,    0.5,  1,    2,    4,    8 * std::numbers::ln2,
+    8,    10};
 
 std::vector<Deviation> late_rescales() {
     std::vector<Deviation> list;

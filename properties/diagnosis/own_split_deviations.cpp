@@ -131,6 +131,7 @@ std::vector<Deviation> deviations_of_splits(bool paged) {
     take(sinks_of_splits());
     take(lse_of_splits());
     take(split_outputs_rounded());
+    take(early_limits());
     return list;
 }
 

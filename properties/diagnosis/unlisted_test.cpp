@@ -279,5 +279,17 @@ TEST(OwnSplits, OfSoManyKeysEachAndAtMostSoMany) {
         << d.says;
 }
 
+TEST(OwnSplits, OfWhichTheFirstAreRead) {
+    const std::vector<Deviation> limits = early_limits();
+    const Deviation first = *std::ranges::find(limits, "splits_end_4", &Deviation::id);
+    const auto answer = [first](const Specification& s, const bound::Expected& truth) {
+        Specification split = s;
+        if (s.problem.splits == 0) split.problem.splits = (s.problem.len_kv + 31) / 32;
+        return predict(first, split, truth).value_or(truth);
+    };
+    const Diagnosis d = diagnosed_of(answer, "b1 hq2 hkv2 tq2 tk130 d4 f32");
+    EXPECT_EQ(d.form_of, "splits_end_4") << d.says;
+}
+
 }  // namespace
 }  // namespace attest::diagnosis

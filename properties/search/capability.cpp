@@ -79,23 +79,33 @@ bool is_affordable(const Sizes& sizes, const Capability& capability) {
     return !capability.simulated || products <= products_max;
 }
 
-/// What is known, and of the manifest's own lists the large head dimensions and every number of
-/// sequences, heads and tokens: few cases would be drawn with the large ones.
-std::vector<Sizes> outliers_for(const kernel::Takes& takes) {
+/// The numbers of a manifest's list; of a range, and of what was found by asking, the largest.
+std::vector<std::int64_t> largest_of(const kernel::NumberSet& numbers, std::int64_t asked) {
+    if (!numbers.only.empty()) return numbers.only;
+    const std::int64_t most = numbers.most.value_or(asked);
+    if (most == 0) return {};
+    return {numbers.nearest(asked > 0 ? std::min(asked, most) : most)};
+}
+
+/// What is known, and what the kernel's own limits are: the large head dimensions and every number
+/// of sequences, heads and tokens of its lists, and the largest of its ranges. Few cases would be
+/// drawn with them, and what goes wrong there alone is met nowhere else.
+std::vector<Sizes> outliers_for(const Capability& capability) {
     using enum kernel::Quantity;
+    const kernel::Takes& takes = capability.takes;
     std::vector<Sizes> list = known_outliers();
-    const auto add = [&](SizeAxis axis, const kernel::NumberSet& numbers) {
+    const auto add = [&](SizeAxis axis, const kernel::NumberSet& numbers, std::int64_t asked) {
         const bool dims = axis == SizeAxis::dim_qk || axis == SizeAxis::dim_v;
         const std::int64_t common = dims ? dim_common : 1;
-        for (const std::int64_t n : numbers.only)
+        for (const std::int64_t n : largest_of(numbers, asked))
             if (n > common) list.push_back({{axis, n}});
     };
-    add(SizeAxis::dim_qk, takes[dim_qk]);
-    add(SizeAxis::dim_v, takes[dim_v]);
-    add(SizeAxis::batch, takes[batch]);
-    add(SizeAxis::len_q, takes[len_q]);
-    add(SizeAxis::len_kv, takes[len_kv]);
-    for (const std::int64_t n : takes[heads_kv].only)
+    add(SizeAxis::dim_qk, takes[dim_qk], 0);
+    add(SizeAxis::dim_v, takes[dim_v], 0);
+    add(SizeAxis::batch, takes[batch], 0);
+    add(SizeAxis::len_q, takes[len_q], capability.geometry.len_q.most);
+    add(SizeAxis::len_kv, takes[len_kv], capability.geometry.len_kv.most);
+    for (const std::int64_t n : largest_of(takes[heads_kv], 0))
         if (n > 1)
             list.push_back(
                 {{SizeAxis::heads_q, n * takes[group].nearest(1)}, {SizeAxis::heads_kv, n}});
@@ -110,7 +120,7 @@ std::vector<Sizes> outliers_for(const kernel::Takes& takes) {
 std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
                                   const std::function<bool(const Problem&)>& takes) {
     std::vector<Sizes> list;
-    for (const Sizes& known : outliers_for(capability.takes)) {
+    for (const Sizes& known : outliers_for(capability)) {
         const Sizes sizes = in_tiles(known, capability, taken.cache.present);
         if (!has_features(sizes, capability.features) ||
             std::find(list.begin(), list.end(), sizes) != list.end())
@@ -149,7 +159,8 @@ Capability declared_capability(const kernel::Manifest& manifest) {
     if (dims.empty() && !takes[dim_qk].any()) {
         dims = landmark_dims();
         std::erase_if(dims, [&](std::int64_t dim) { return !takes[dim_qk].has(dim); });
-        dims.push_back(takes[dim_qk].nearest(1));
+        for (const std::int64_t end : {std::int64_t{1}, capability.dim_max})
+            if (end > 0) dims.push_back(takes[dim_qk].nearest(end));
     }
     std::sort(dims.begin(), dims.end());
     dims.erase(std::unique(dims.begin(), dims.end()), dims.end());

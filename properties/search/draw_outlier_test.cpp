@@ -3,6 +3,7 @@
 
 #include "properties/search/draw_outlier.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -139,7 +140,7 @@ TEST(Outlier, OnlyWhatTheKernelTakesIsDrawnAndPromised) {
     EXPECT_EQ(promised[batch], 5);
     EXPECT_EQ(promised[dim_qk], 193);
     EXPECT_EQ(promised[heads_q], 64);
-    EXPECT_EQ(promised[len_kv], 3088);  // 3073 in tiles of 16
+    EXPECT_EQ(promised[len_kv], 4992);  // the largest
     const Sizes drawn = largest_drawn(law, capability, profile, 1);
     EXPECT_TRUE(promised.within(drawn));
     EXPECT_LE(drawn[batch], 8);
@@ -178,6 +179,49 @@ TEST(Capability, AKernelOfUnequalHeadDimensionsAloneIsAskedForThem) {
                       ? "the smallest head dimension that the kernel takes is too large for it"
                       : "");
         EXPECT_EQ(promised_sizes({few, capability, Profile{}}), Sizes());
+    }
+}
+
+struct Largest {
+    const char* takes;
+    Sizes sizes;
+};
+
+const Largest ends[] = {
+    {R"({"queries":"as_keys","len_q":[64,256]})", {{len_q, 256}, {len_kv, 256}}},
+    {R"({"queries":"as_keys","len_q":{"most":256}})", {{len_q, 256}, {len_kv, 256}}},
+    {R"({"queries":"at_most_keys","len_q":{"multiple":4,"most":254}})", {{len_q, 252}}},
+    {R"({"len_q":{"most":300},"len_kv":{"most":1000}})", {{len_q, 300}, {len_kv, 1000}}},
+    {R"({"batch":{"most":7},"heads_kv":{"most":11}})", {{batch, 7}, {heads_kv, 11}}},
+    {R"({"dim_qk":{"most":200},"dim_v":{"most":190}})", {{dim_qk, 200}, {dim_v, 190}}},
+};
+
+// What goes wrong at a kernel's own ends alone is met nowhere else; of those it only tells when
+// asked, too.
+TEST(Outlier, TheLargestThatAKernelTakesIsDrawn) {
+    const law::Property law = zero_law("outlier.any");
+    for (const auto& [takes, sizes] : ends) {
+        kernel::Manifest declared = manifest_of({Precision::f32});
+        declared.takes =
+            kernel::parse_manifest(
+                fmt::format(R"({{"name":"x","version":"1","formats":["f32"],"takes":{}}})", takes),
+                "x")
+                .takes;
+        for (const bool silent : {false, true}) {
+            const auto refuses = [&declared](const Problem& p) {
+                return kernel::refusal(declared, p).has_value();
+            };
+            // Asked of lengths alone, and not of every number.
+            if (silent && (!declared.takes[kernel::Quantity::len_q].only.empty() ||
+                           sizes[batch] + sizes[dim_qk] > 0))
+                continue;
+            PlantedKernel kernel({.manifest = silent ? manifest_of({Precision::f32}) : declared,
+                                  .refuses = refuses});
+            std::vector<std::string> narrowed;
+            const Capability capability = probed_capability(kernel, narrowed);
+            const Sizes drawn = largest_drawn(law, capability, Profile(), 1);
+            EXPECT_TRUE(sizes.within(drawn)) << takes << (silent ? " of supports()" : "");
+        }
     }
 }
 

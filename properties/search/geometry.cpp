@@ -9,6 +9,8 @@ namespace attest::search {
 
 namespace {
 
+using kernel::Quantity;
+
 constexpr std::int64_t longest_asked = 256, longest_known = 131072;
 
 /// A list's largest member that is not above n; where there is none, its smallest.
@@ -114,8 +116,10 @@ Queries queries_taken(const Problem& p, const Supports& takes) {
     return takes(with_lengths(p, 2 * unit, 2 * unit)) ? Queries::as_keys : Queries::any;
 }
 
-void ask_lengths(Geometry& g, const Problem& p, const Supports& takes) {
-    if (p.len_q == p.len_kv) g.queries = queries_taken(p, takes);
+void ask_lengths(Geometry& g, const Problem& p, Queries declared, const Supports& takes) {
+    // Where lengths are few and far between none of those asked about tells how they relate.
+    g.queries = declared;
+    if (p.len_q == p.len_kv) g.queries = std::max(declared, queries_taken(p, takes));
     if (g.queries == Queries::as_keys) {
         g.len_q = g.len_kv = lengths_taken(
             longest_asked, [&](std::int64_t len) { return takes(with_lengths(p, len, len)); });
@@ -136,7 +140,17 @@ void ask_lengths(Geometry& g, const Problem& p, const Supports& takes) {
     });
 }
 
-void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const Supports& takes) {
+/// Of the usual numbers those that the manifest leaves open, and the largest it names.
+std::vector<std::int64_t> within(std::vector<std::int64_t> usual,
+                                 const kernel::NumberSet& declared) {
+    if (!declared.only.empty()) return declared.only;
+    std::erase_if(usual, [&](std::int64_t n) { return !declared.has(n); });
+    if (declared.most) usual.push_back(declared.nearest(*declared.most));
+    return usual;
+}
+
+void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const kernel::Takes& declared,
+               const Supports& takes) {
     const auto with = [&](std::int64_t batch, std::int64_t heads_kv, std::int64_t group) {
         Problem other = p;
         other.batch = batch;
@@ -145,17 +159,22 @@ void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const Support
         return other;
     };
     const std::int64_t group = group_size(p);
-    g.batches = taken_of({1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33},
+    g.batches = taken_of(within({1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33}, declared[Quantity::batch]),
                          [&](std::int64_t n) { return takes(with(n, p.heads_kv, group)); });
-    g.heads_kv = taken_of({1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64},
-                          [&](std::int64_t n) { return takes(with(p.batch, n, group)); });
+    g.heads_kv =
+        taken_of(within({1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64}, declared[Quantity::heads_kv]),
+                 [&](std::int64_t n) { return takes(with(p.batch, n, group)); });
     if (features.has(Feature::gqa))
-        g.groups = taken_of({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 128},
-                            [&](std::int64_t n) { return takes(with(p.batch, p.heads_kv, n)); });
+        g.groups = taken_of(
+            within({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 128}, declared[Quantity::group]),
+            [&](std::int64_t n) { return takes(with(p.batch, p.heads_kv, n)); });
 }
 
-void ask_pages(Geometry& g, const Problem& p, const Supports& takes) {
-    g.page_sizes = taken_of({1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256}, [&](std::int64_t n) {
+void ask_pages(Geometry& g, const Problem& p, const kernel::NumberSet& declared,
+               const Supports& takes) {
+    std::vector<std::int64_t> asked = within({1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256}, declared);
+    std::erase(asked, 0);  // a cache without pages
+    g.page_sizes = taken_of(asked, [&](std::int64_t n) {
         Problem paged = p;
         if (!p.cache.present && p.len_q == p.len_kv) paged.len_q = p.len_kv / 4;
         paged.cache.present = true;
@@ -194,23 +213,18 @@ bool Geometry::any() const noexcept {
            len_q.any() && len_kv.any() && queries == Queries::any;
 }
 
-Geometry probed_geometry(const Problem& taken, FeatureSet features, const Supports& takes) {
+Geometry probed_geometry(const Problem& taken, FeatureSet features, const kernel::Takes& declared,
+                         const Supports& takes) {
     Geometry g;
-    ask_lengths(g, taken, takes);
-    ask_heads(g, taken, features, takes);
-    if (features.has(Feature::paged)) ask_pages(g, taken, takes);
+    ask_lengths(g, taken, declared.queries, takes);
+    const auto listed = [&](Quantity q) { return !declared[q].only.empty(); };
+    const bool alike =
+        g.queries == Queries::as_keys && (listed(Quantity::len_q) || listed(Quantity::len_kv));
+    if (alike || listed(Quantity::len_q)) g.len_q = {};
+    if (alike || listed(Quantity::len_kv)) g.len_kv = {};
+    ask_heads(g, taken, features, declared, takes);
+    if (features.has(Feature::paged)) ask_pages(g, taken, declared[Quantity::page_size], takes);
     return g;
-}
-
-void leave_to_lists(Geometry& g, const kernel::Takes& takes) {
-    using enum kernel::Quantity;
-    const auto listed = [&takes](kernel::Quantity q) { return !takes[q].only.empty(); };
-    if (listed(batch)) g.batches.clear();
-    if (listed(heads_kv)) g.heads_kv.clear();
-    if (listed(group)) g.groups.clear();
-    if (listed(page_size)) g.page_sizes.clear();
-    if (listed(len_q)) g.len_q = {};
-    if (listed(len_kv)) g.len_kv = {};
 }
 
 void snap(Problem& p, const Geometry& g, bool cached) {

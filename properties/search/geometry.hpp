@@ -37,12 +37,10 @@ struct Geometry {
 using Supports = std::function<bool(const Problem&)>;
 
 /// Asks on variations of a problem that the kernel takes. Pages and groups are asked about where
-/// they are among `features`.
-Geometry probed_geometry(const Problem& taken, FeatureSet features, const Supports& takes);
-
-/// What the manifest lists, number by number, is not for the probe to narrow: it asked about
-/// others.
-void leave_to_lists(Geometry& geometry, const kernel::Takes& takes);
+/// they are among `features`. How queries and keys relate is as declared, or stricter; lengths that
+/// the manifest lists, number by number, are not for the probe to narrow: it asks about others.
+Geometry probed_geometry(const Problem& taken, FeatureSet features, const kernel::Takes& declared,
+                         const Supports& takes);
 
 /// Moves a shape to one the kernel takes. For before its features are set: lengths change.
 void snap(Problem& shape, const Geometry& geometry, bool cached);

@@ -89,9 +89,9 @@ void Prober::narrow_geometry() {
     const auto pages = capability_.geometry.page_sizes;
     const FeatureSet features = capability_.features;
     capability_.geometry =
-        probed_geometry(plain(), want_grad_ ? features.without(Feature::paged) : features, taken);
+        probed_geometry(plain(), want_grad_ ? features.without(Feature::paged) : features,
+                        capability_.takes, taken);
     if (want_grad_) capability_.geometry.page_sizes = pages;
-    leave_to_lists(capability_.geometry, capability_.takes);
     const std::vector<std::string> told = kernel::described(capability_.takes);
     for (const std::string& limit : described(capability_.geometry))
         if (std::find(told.begin(), told.end(), limit) == told.end()) narrowed_.push_back(limit);

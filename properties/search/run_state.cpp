@@ -184,8 +184,10 @@ const RunState::Failing* RunState::first_of_kind(const Failing& failing) const {
 }
 
 std::optional<ShrinkTask> RunState::next_shrink() {
-    // With a clock, the cases come first: the shrinks share what is left of it.
-    if (stopped_ || (options_.seconds && !cases_done())) return std::nullopt;
+    // With a clock, the cases come first: the shrinks share what is left of it. The first violation
+    // ends the run where that is asked for.
+    if (stopped_ || (options_.seconds && !options_.until_first && !cases_done()))
+        return std::nullopt;
     for (Failing& failing : failing_) {
         const Failing* first = first_of_kind(failing);
         const bool again = first != &failing;
