@@ -15,6 +15,7 @@
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/narrow_output.hpp"
+#include "properties/diagnosis/own_temperature.hpp"
 #include "properties/diagnosis/relatives.hpp"
 #include "properties/diagnosis/scope.hpp"
 #include "properties/diagnosis/some_rows.hpp"
@@ -49,9 +50,10 @@ Diagnosis known(const Explanation& explanation, Diagnosis rest) {
     return rest;
 }
 
-// A step of the sums shows in the output.
+// A step of the sums shows in the output. What follows the scores is no error of a step.
 std::vector<Explanation> steps_left(const std::vector<Evidence>& wrong,
                                     const std::function<bool(const std::string& id)>& refuted) {
+    if (auto scaled = temperatures_of_calls(wrong)) return {*std::move(scaled)};
     std::vector<Explanation> steps = coarser_steps(wrong);
     if (refuted) std::erase_if(steps, [&](const Explanation& e) { return refuted(e.id); });
     return steps;

@@ -27,6 +27,14 @@ double root_of_dim(std::int64_t dim) {
     return 1.0 / std::sqrt(static_cast<double>(dim));
 }
 
+/// Of so many channels, those that RoPE leaves or turns; without it no such scale is made.
+double root_of_part(const Specification& s, bool turned) {
+    const Problem& p = s.problem;
+    if (p.rope.style == RopeStyle::none) return effective_scale(p);
+    const std::int64_t dims = p.rope.dims == 0 ? p.dim_qk : p.rope.dims;
+    return root_of_dim(turned ? dims : p.dim_qk - dims);
+}
+
 double default_scale(const Specification& s) {
     Problem p = s.problem;
     p.scale.reset();
@@ -74,6 +82,11 @@ std::vector<Deviation> scale_deviations() {
                         [](const Specification& s) { return root_of_dim(s.problem.dim_qk + 1); }),
         scale_deviation("scale_value_dim", "a scale made from the dimension of V",
                         [](const Specification& s) { return root_of_dim(value_dim(s.problem)); }),
+        scale_deviation("scale_unturned_dim",
+                        "a scale made from the channels that RoPE does not turn",
+                        [](const Specification& s) { return root_of_part(s, false); }),
+        scale_deviation("scale_turned_dim", "a scale made from the channels that RoPE turns",
+                        [](const Specification& s) { return root_of_part(s, true); }),
         scale_deviation("scale_times_value_dim",
                         "the scale times that of the dimension of V, by that of d",
                         [](const Specification& s) {
