@@ -67,7 +67,9 @@ void say_diagnosis(const diagnosis::CounterexampleReport& one, RunFinding& out) 
     const diagnosis::Diagnosis& d = one.diagnosis;
     if (d.known) {
         out.computes = clean(d.says);
-        if (d.of > 0) out.agree = "all " + count_text(d.of) + " elements agree within the bound";
+        if (d.of > 0)
+            out.agree =
+                "all " + count_text(d.of) + " elements are as that predicts, within the bound";
         out.declares = clean(d.declared);
     } else if (!d.skipped.empty()) {
         out.computes = "not analysed; " + clean(d.skipped);

@@ -5,7 +5,9 @@ namespace attest::ci {
 namespace {
 
 void add_kernel_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
-    app.add_option("--python", o.python, "interpreter for python: kernels");
+    app.add_option(
+        "--python", o.python,
+        "interpreter for python: kernels (python3; /usr/bin/python3 where that has no numpy)");
     app.add_option(
         "--timeout", t.timeout,
         "limit of one call of the kernel (10s; 6s for compiled code without a sign of life)");

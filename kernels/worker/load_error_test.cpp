@@ -145,7 +145,7 @@ TEST_F(LoadError, CrashInGetKernel) {
 TEST_F(LoadError, MissingPythonModule) {
     const std::string text = error_of("python:my_kernels.flash:forward");
     EXPECT_EQ(text.substr(0, text.find("searched")), "python: No module named my_kernels\n");
-    EXPECT_NE(text.find(" folders, last .; interpreter python3."), std::string::npos) << text;
+    EXPECT_NE(text.find(" folders, last .; interpreter /"), std::string::npos) << text;
     EXPECT_TRUE(
         text.ends_with("PYTHONPATH=path/to/parent attest check "
                        "python:my_kernels.flash:forward\n"
@@ -157,16 +157,22 @@ TEST_F(LoadError, MissingNumpy) {
     // -S leaves out the folders of installed packages.
     const std::string bare = file("bare_python", "#!/bin/sh\nexec /usr/bin/python3 -S \"$@\"\n");
     const std::string text = error_of("python:numpy_attention:forward", bare);
-    EXPECT_EQ(text.substr(0, 46), "python: the worker needs numpy, which python3.");
+    EXPECT_EQ(text.substr(0, 39), "python: the worker needs numpy, which /");
     EXPECT_TRUE(text.ends_with(" -m pip install numpy")) << text;
 }
 
 TEST_F(LoadError, PythonRaisesAtImport) {
-    EXPECT_EQ(error_of("python:raises_at_import:forward"),
-              "python: raises_at_import:forward raised at import\n"
-              "raises_at_import.py:5  import no_such_framework  # noqa: E402, F401\n"
-              "ModuleNotFoundError: No module named 'no_such_framework'\n"
-              "no law was checked");
+    const std::string text = error_of("python:raises_at_import:forward");
+    EXPECT_TRUE(
+        text.starts_with("python: raises_at_import:forward raised at import\n"
+                         "raises_at_import.py:5  import no_such_framework  # noqa: E402, F401\n"
+                         "ModuleNotFoundError: No module named 'no_such_framework'\n"
+                         "interpreter /"))
+        << text;
+    EXPECT_TRUE(
+        text.ends_with("; --python path/to/venv/bin/python for another\n"
+                       "no law was checked"))
+        << text;
 }
 
 TEST_F(LoadError, PythonFunctionAndManifest) {
@@ -215,8 +221,8 @@ TEST_F(LoadError, PythonGradientsOfAFramework) {
                  gradients + "}\ndef forward(*_, **__): pass\n");
         return error_of("python:derived:forward");
     };
-    EXPECT_EQ(kernel("'autograd'").substr(0, 64),
-              "python: derived.ATTEST has \"gradients\": \"autograd\", and python3.");
+    EXPECT_EQ(kernel("'autograd'").substr(0, 57),
+              "python: derived.ATTEST has \"gradients\": \"autograd\", and /");
     EXPECT_EQ(kernel("{'autograd': ['q']}").substr(0, 36), "python: derived.ATTEST has \"gradient");
     EXPECT_EQ(kernel("'backprop'"),
               "python: derived.ATTEST: \"gradients\": \"backprop\" is no way to them: autograd or "

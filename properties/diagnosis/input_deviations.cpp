@@ -6,6 +6,7 @@
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 
 namespace attest::diagnosis {
 
@@ -155,18 +156,38 @@ std::optional<Specification> nan_hides(const Specification& s) {
     return out;
 }
 
+// `sum > 0` is false of a NaN.
+std::optional<bound::Expected> nan_sums_zero(const Specification& s, bound::Expected out) {
+    const auto rows = rows_of(s);
+    const auto dim = static_cast<std::size_t>(value_dim(s.problem));
+    bool any = false;
+    for (std::size_t row = 0; row < out.row_empty.size(); ++row) {
+        if (out.row_empty[row] != 0 || !std::isnan((*rows)[row].sum)) continue;
+        any = true;
+        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
+            out.output[n] = bound::ExpectedElement{};
+        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
+    }
+    if (!any) return std::nullopt;
+    return out;
+}
+
 }  // namespace
 
 std::vector<Deviation> large_inputs_lost() {
     const std::vector<Role> all = {Role::q, Role::k, Role::v, Role::mask};
-    return {read_as("f16_infinity_as_zero", "0 for infinite numbers of f16, those of a mask too",
-                    all, [](double x) { return std::isinf(x) ? 0.0 : x; }),
-            read_as("f16_beyond_60000_as_zero",
-                    "0 for numbers of f16 beyond 60000, a mask's -inf among them", all,
-                    [](double x) { return std::abs(x) > 60000 ? 0.0 : x; }),
-            {.id = "nan_hides",
-             .says = "no weight for keys whose score is NaN",
-             .respecify = nan_hides}};
+    return {
+        read_as("f16_infinity_as_zero", "0 for infinite numbers of f16, those of a mask too", all,
+                [](double x) { return std::isinf(x) ? 0.0 : x; }),
+        read_as("f16_beyond_60000_as_zero",
+                "0 for numbers of f16 beyond 60000, a mask's -inf among them", all,
+                [](double x) { return std::abs(x) > 60000 ? 0.0 : x; }),
+        formula_deviation("nan_sum_zero",
+                          "an output of 0, as of a row without keys, where a sum of weights is NaN",
+                          nan_sums_zero),
+        {.id = "nan_hides",
+         .says = "no weight for keys whose score is NaN",
+         .respecify = nan_hides}};
 }
 
 std::vector<Deviation> cut_indices() {

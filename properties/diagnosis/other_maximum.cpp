@@ -31,7 +31,8 @@ std::optional<bound::Expected> maximum_from(const StartOf& start_of, double unde
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::size_t row = 0; row < rows.size(); ++row) {
         const double below = starts[row] - rows[row].max;
-        if (truth.row_empty[row] != 0 || !(below > 87)) continue;
+        // Of a row of nothing but NaN there is no largest score.
+        if (truth.row_empty[row] != 0 || !(below > 87) || std::isinf(below)) continue;
         // A sink is added behind the keys: what is left of the sum is its own weight.
         const bool sink = s.problem.sink, known = below > 104 && !sink;
         any = any || known;

@@ -195,10 +195,12 @@ std::optional<Contrast> contrast(const Run& first, std::int64_t flat_first, cons
 
 Violation missing_change(const Run& first, const Contrast& contrast, std::string sentence) {
     Violation v;
-    v.problem = std::move(sentence);
     const Shape at = index_of(first.output().shape(), contrast.flat_first);
     v.index.assign(at.begin(), at.end());
-    v.element_name = "change of the output of " + name_of(first.problem(), {at[0], at[1], at[2]});
+    const std::string row = name_of(first.problem(), {at[0], at[1], at[2]});
+    v.element_name = "change of the output of " + row;
+    v.problem = std::isnan(contrast.observed) ? "the output of " + row + " is NaN, of numbers alone"
+                                              : std::move(sentence);
     v.expected = contrast.expected;
     v.observed = contrast.observed;
     v.bound = std::abs(contrast.expected) - std::abs(contrast.certain);

@@ -182,12 +182,12 @@ TEST(Capability, AKernelOfUnequalHeadDimensionsAloneIsAskedForThem) {
     }
 }
 
-struct Largest {
+struct KernelEnd {
     const char* takes;
     Sizes sizes;
 };
 
-const Largest ends[] = {
+const KernelEnd ends[] = {
     {R"({"queries":"as_keys","len_q":[64,256]})", {{len_q, 256}, {len_kv, 256}}},
     {R"({"queries":"as_keys","len_q":{"most":256}})", {{len_q, 256}, {len_kv, 256}}},
     {R"({"queries":"at_most_keys","len_q":{"multiple":4,"most":254}})", {{len_q, 252}}},

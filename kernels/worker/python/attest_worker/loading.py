@@ -22,7 +22,8 @@ class LacksNumpy(LoadError):
 
 
 def interpreter():
-    return f"python{sys.version_info.major}.{sys.version_info.minor}"
+    """Its path: there may be several of one version."""
+    return sys.executable or f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def require_numpy():
@@ -60,9 +61,11 @@ def _import(module_name, function_name):
 
 
 def _raised(module_name, function_name, error):
+    elsewhere = isinstance(error, ModuleNotFoundError)
+    where = f"interpreter {interpreter()}; --python path/to/venv/bin/python for another\n" if elsewhere else ""
     return LoadError(
         f"{module_name}:{function_name} raised at import\n{place_of(error)}"
-        f"{describe(error)}\nno law was checked"
+        f"{describe(error)}\n{where}no law was checked"
     )
 
 
