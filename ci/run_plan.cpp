@@ -136,9 +136,16 @@ void require_some_law(const std::vector<std::string>& match) {
                 near.push_back(std::move(name));
     }
     const std::string& glob = match.front();
-    throw BadInput("--match \"" + glob + "\" matches none of " +
-                       std::to_string(law::catalogue().size()) + " laws" + suggestion(glob, near),
-                   {"attest list laws shows them"});
+    // "mask.*" is the beginning of a family.
+    const std::string begun = glob.substr(0, glob.find_first_of(".*"));
+    const auto longer = std::ranges::find_if(near, [&](const std::string& name) {
+        return !begun.empty() && name.starts_with(begun) && name.ends_with(".*");
+    });
+    throw BadInput(
+        "--match \"" + glob + "\" matches none of " + std::to_string(law::catalogue().size()) +
+            " laws" +
+            (longer != near.end() ? "; did you mean " + *longer + "?" : suggestion(glob, near)),
+        {"attest list laws shows them"});
 }
 
 std::vector<search::CoverageReport> drawn_before(const RunReport& earlier,

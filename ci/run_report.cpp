@@ -100,7 +100,8 @@ std::string nothing_applies(const RunReport& report) {
         if (left_out++ == 0) first = &law;
     }
     if (first == nullptr || left_out < asked)
-        return "no law of those that were asked for, and are in the profile, applies to the kernel";
+        return "no law of those that were asked for, and are in the profile, applies to the kernel "
+               "(attest describe KERNEL --laws says why)";
     return "profile " + report.run.profile.name + " leaves out " + first->law +
            (left_out > 1 ? " and " + counted(left_out - 1, "more law") + " that were asked for"
                          : ", which was asked for") +

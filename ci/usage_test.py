@@ -61,6 +61,7 @@ check|cpu_flash|--shard|2/2 | --shard 2/2: i/n with 0 <= i < n
 check|cpu_flash|--shard|1 | --shard 1: i/n
 check|cpu_flash|--shard|a/b | --shard a/b: i/n
 check|cpu_flash|--match|nothing.* | matches none
+check|cpu_flash|--match|mask.* | did you mean masking.*?
 check|cpu_flash|--match| | --match needs a value
 check|cpu_flash|--profile|quik | did you mean quick?
 check|cpu_flash|--profile|none.json | --profile none.json: no such file

@@ -49,7 +49,10 @@ NumberSet numbers_of(const JsonSource& source, const Json& value, const std::str
     if (numbers.least) require_within(source, value, *numbers.least, of);
     if (numbers.most && *numbers.most < of.least) require_within(source, value, *numbers.most, of);
     if (numbers.most && !numbers.has(numbers.nearest(*numbers.most)))
-        source.fail(value, "no number is all of this", "least, most and a multiple between them");
+        source.fail(value,
+                    numbers.least && *numbers.least > *numbers.most ? "least is above most"
+                                                                    : "no number is all of this",
+                    "least, most and a multiple between them");
     return numbers;
 }
 

@@ -271,6 +271,8 @@ TEST(Takes, WhatIsWrongIsSaid) {
     EXPECT_EQ(error_of(R"({"len_q":[]})"), "199: this list is empty | leave the key out: any");
     EXPECT_EQ(error_of(R"({"len_q":{"multiple":16,"most":8}})"),
               "199: no number is all of this | least, most and a multiple between them");
+    EXPECT_EQ(error_of(R"({"len_q":{"least":128,"most":64}})"),
+              "199: least is above most | least, most and a multiple between them");
     EXPECT_EQ(error_of(R"({"dims":[64]})"),
               "199: this is no pair of dimensions | [[128, 128], [192, 128]]: q and v");
     EXPECT_NE(error_of(R"({"len":1})").find("no key takes.len is known"), std::string::npos);

@@ -153,7 +153,8 @@ void Arena::require_bytes(std::uint64_t lane_bytes, std::uint64_t far_bytes) {
     if (map(wanted)) return;
     wanted.far_bytes = 0;
     if (far_bytes == 0 || !map(wanted))
-        throw InternalError("the memory shared with a worker cannot grow");
+        throw InternalError(
+            "the memory shared with a worker cannot grow (ulimit -f, or out of memory)");
     throw NoAddresses(fmt::format("this machine gives no {} GiB of addresses", far_bytes >> 30));
 }
 

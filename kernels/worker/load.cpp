@@ -91,7 +91,10 @@ std::string beside_worker(const char* library) {
     }
     const std::string prefix = path + ": ";
     if (told.starts_with(prefix)) told.erase(0, prefix.size());
-    throw LoadFailure("cannot be loaded: " + told);
+    const bool lacks = told.find("undefined symbol") != std::string::npos;
+    throw LoadFailure("cannot be loaded: " + told +
+                      (lacks ? "\nlink the object or library that defines it"
+                             : "\nbuild it for this machine: cc -shared -fPIC"));
 }
 
 void* open_library(const std::string& path) {
