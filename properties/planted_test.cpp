@@ -98,6 +98,22 @@ TEST(Rounding, ACoarseExpIsNoWrongRounding) {
     EXPECT_GT(violated(1000, 1 + 2e-3), 0);
 }
 
+// An exp that is off is seen of kernels that answer nothing but what decoding asks.
+TEST(Ratio, IsAskedOfKernelsThatTakeNothingWithoutACache) {
+    const Property& law = *find_property("probability.ratio");
+    for (const FeatureSet always :
+         {FeatureSet(Feature::cache), FeatureSet(Feature::lens_kv), FeatureSet(Feature::causal),
+          FeatureSet(Feature::cache, Feature::lens_kv, Feature::causal)}) {
+        kernel::Manifest manifest = truthful_manifest(Dialect{});
+        manifest.takes.always = always;
+        TruthfulKernel right(manifest), wrong(manifest, law.turned_red_by.front());
+        const auto tried = try_law(right, law, cases);
+        EXPECT_EQ(tried.violated, 0) << tried.example;
+        EXPECT_GT(tried.judged, cases / 2);
+        EXPECT_GT(try_until_violated(wrong, law, cases).violated, 0);
+    }
+}
+
 TEST(StaleState, ARememberedAnswerIsNamed) {
     const Property& law = *find_property("hygiene.stale_state");
     TruthfulKernel kernel(Dialect{}, law.turned_red_by.front());

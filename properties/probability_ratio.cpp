@@ -72,8 +72,33 @@ std::int64_t keys_wanted(const Given& given) {
     return one_is_one && pick < std::ssize(many_keys) ? many_keys[pick] : 2;
 }
 
+/// What stays of the case, for a kernel that takes nothing without it: lengths and a cache; causal
+/// order, of one query that sees all.
+struct Kept {
+    bool cache = false, causal = false;
+};
+
+/// So many queries that see so many keys each.
+Problem queries_of(const Problem& drawn, std::int64_t queries, std::int64_t keys, Kept kept) {
+    Problem problem = plain(drawn, kept.causal ? 1 : queries, keys);
+    problem.mask.causal = kept.causal;
+    if (kept.cache && !drawn.mask.lens_kv.empty()) {
+        problem.len_kv = keys + 1;  // where every length is the axis's own there are none
+        problem.mask.lens_kv.assign(static_cast<std::size_t>(problem.batch), keys);
+    }
+    if (!kept.cache || !drawn.cache.present) return problem;
+    problem.len_q = std::min(problem.len_q, keys);
+    problem.cache = {.present = true, .len = problem.len_kv - problem.len_q};
+    return problem;
+}
+
+/// How many of them a row sees.
+std::int64_t keys_seen(const Problem& problem) {
+    return problem.mask.lens_kv.empty() ? problem.len_kv : problem.mask.lens_kv.front();
+}
+
 /// Two output channels show two weights; the other sizes are the smallest that the kernel takes.
-std::optional<Problem> two_keys(const Given& given, std::int64_t keys) {
+std::optional<Problem> two_keys(const Given& given, std::int64_t keys, Kept kept) {
     const Problem& drawn = given.problem();
     const std::int64_t queries = keys > 512 ? queries_most / 8 : queries_most;
     const std::pair<std::int64_t, std::int64_t> dims[] = {
@@ -83,11 +108,11 @@ std::optional<Problem> two_keys(const Given& given, std::int64_t keys) {
         for (const std::optional<double>& scale : scales)
             for (const bool own_length : {false, true}) {
                 if (keys > 2 && dim_qk < 2) continue;  // one channel keeps the others far away
-                Problem problem = plain(drawn, queries, keys);
+                const std::int64_t wanted = own_length ? drawn.len_q : queries;
+                Problem problem = queries_of(drawn, wanted, keys, kept);
                 problem.dim_qk = dim_qk;
                 problem.dim_v = dim_v;
                 problem.scale = scale;
-                if (own_length) problem.len_q = drawn.len_q;
                 problem = canonical(problem);
                 if (value_dim(problem) >= 2 && given.supports(problem)) return problem;
             }
@@ -101,9 +126,10 @@ struct ComparedKeys {
 ComparedKeys keys_of(const Given& given, const Problem& problem, std::int64_t b, std::int64_t g) {
     const auto head = static_cast<std::uint64_t>(b * problem.heads_kv + g);
     const std::uint64_t stream = stream_of("probability.ratio");
-    const std::int64_t zero = given.random_below(stream, head, problem.len_kv);
-    const std::int64_t step = 1 + given.random_below(stream + 3, head, problem.len_kv - 1);
-    return {zero, (zero + step) % problem.len_kv};
+    const std::int64_t keys = keys_seen(problem);
+    const std::int64_t zero = given.random_below(stream, head, keys);
+    const std::int64_t step = 1 + given.random_below(stream + 3, head, keys - 1);
+    return {zero, (zero + step) % keys};
 }
 
 /// A third of the scores lie within 1, where the bound is least, the others over the range of exp.
@@ -142,8 +168,8 @@ Judgement judge_ratio(const Trial& trial, const Problem& problem) {
             return log(preimage(output(call, row, channel), problem.format_o));
         };
         const Interval ratio = shown(1) - shown(0);
-        tally.same(Interval::around(-distance, log_error(model, distance, problem.len_kv)), ratio,
-                   output_at(row, 1), [&] {
+        tally.same(Interval::around(-distance, log_error(model, distance, keys_seen(problem))),
+                   ratio, output_at(row, 1), [&] {
                        return fmt::format(
                            "the scores of two keys are {:.4g} apart for {}, their weights by "
                            "exp({:.9g})",
@@ -155,8 +181,10 @@ Judgement judge_ratio(const Trial& trial, const Problem& problem) {
 
 Plan check_ratio(const Given& given) {
     if (has_coarse_steps(given.numerics())) return not_applicable(coarse_steps);
-    std::optional<Problem> problem = two_keys(given, keys_wanted(given));
-    if (!problem) problem = two_keys(given, 2);
+    std::optional<Problem> problem;
+    for (const Kept kept : {Kept{}, Kept{true, false}, Kept{false, true}, Kept{true, true}})
+        for (const std::int64_t keys : {keys_wanted(given), std::int64_t{2}})
+            if (!problem) problem = two_keys(given, keys, kept);
     if (!problem) return not_applicable("the kernel takes no two keys alone");
     return [problem = *problem](const Trial& trial) { return judge_ratio(trial, problem); };
 }
@@ -175,7 +203,8 @@ Property ratio() {
         .source = "Vaswani et al. 2017, eq. 1; the manifest\'s numerics.exp_ulp",
         .compares = Compares::bound,
         .cases = {.allow = FeatureSet(Feature::gqa, Feature::layout, Feature::lse, Feature::dim_v,
-                                      Feature::scale, Feature::splits),
+                                      Feature::scale, Feature::splits, Feature::cache,
+                                      Feature::lens_kv, Feature::causal),
                   .formats = {Precision::f32},
                   .kinds = {ValueKind::normal},
                   .cost = 16,
