@@ -9,7 +9,8 @@ import os
 
 from cuda_tokens import Refusal, refuse, solid, text_of, tokens_of
 
-SIMULATED = ("cuda_bf16.h", "cuda_fp16.h", "cuda_runtime.h")
+SIMULATED = ("cooperative_groups.h", "cooperative_groups/reduce.h", "cuda.h", "cuda_bf16.h", "cuda_fp16.h",
+             "cuda_runtime.h")
 OF_CUDA = ("cooperative_groups", "crt/", "cub/", "cublas", "cuda.h", "cuda/", "cuda_", "cudnn", "cufft", "curand",
            "cusolver", "cusparse", "device_", "math_constants.h", "mma.h", "nvrtc", "nvtx", "sm_", "surface_", "texture_",
            "thrust/", "vector_functions", "vector_types")

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/simt/half.hpp"
 
@@ -72,7 +73,32 @@ inline int __clz(int x) {
 inline int __ffs(int x) {
     return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1;
 }
+// Hints for caches, of which there are none.
 template <typename T>
 inline T __ldg(const T* p) {
     return *p;
+}
+template <typename T>
+inline T __ldca(const T* p) {
+    return *p;
+}
+template <typename T>
+inline T __ldcg(const T* p) {
+    return *p;
+}
+template <typename T>
+inline T __ldcs(const T* p) {
+    return *p;
+}
+template <typename T>
+inline void __stcg(T* p, std::type_identity_t<T> value) {
+    *p = value;
+}
+template <typename T>
+inline void __stcs(T* p, std::type_identity_t<T> value) {
+    *p = value;
+}
+template <typename T>
+inline void __stwt(T* p, std::type_identity_t<T> value) {
+    *p = value;
 }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "kernels/simt/cooperative_groups.hpp"
 #include "kernels/simt/simt.hpp"
 
 namespace {
@@ -157,6 +158,32 @@ __global__ void reduce_by_votes(float* o) {
         ballot == 0xaaaaaaaau && count == 32 && any == 1 && all == 0 && total == 32 ? 1.0f : 0.0f;
 }
 
+/// The two halves of a warp by themselves, and both together.
+__global__ void reduce_by_tiles(float* o) {
+    namespace cg = cooperative_groups;
+    const cg::thread_block block = cg::this_thread_block();
+    const auto warp = cg::tiled_partition<32>(block);
+    const auto half = cg::tiled_partition<16>(warp);
+    const auto rank = static_cast<float>(block.thread_rank());
+    const float most = cg::reduce(warp, rank, cg::greater<float>{}),
+                least = cg::reduce(half, rank, cg::less<float>{});
+    const unsigned upper = half.ballot(half.thread_rank() >= 8);
+    const float first = half.shfl(rank, 0);
+    block.sync();
+    const bool right = most == static_cast<float>(32 * warp.meta_group_rank() + 31) &&
+                       least == static_cast<float>(16 * half.meta_group_rank()) && first == least &&
+                       upper == 0xff00u && cg::reduce(half, 1, cg::plus<int>{}) == 16 &&
+                       warp.meta_group_size() == 2;
+    o[global_index()] = right ? 1.0f : 0.0f;
+}
+/// Of half a warp one thread does not come.
+__global__ void tile_without_one(float* o) {
+    const auto half =
+        cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block());
+    if (half.thread_rank() == 3) return;
+    o[global_index()] = half.shfl(1.0f, 3);
+}
+
 /// The last block to arrive sums what the others wrote; counted by an atomic, or (racy) by
 /// position.
 template <bool counted>
@@ -206,6 +233,8 @@ constexpr MicroKernel entries[] = {{"barrier_in_both_branches", barrier_in_both_
                                    {"one_of_four_misaligned", one_of_four<1>, 0},
                                    {"exit_before_barrier", exit_before_barrier, 0},
                                    {"reduce_by_votes", reduce_by_votes, 0},
+                                   {"reduce_by_tiles", reduce_by_tiles, 0},
+                                   {"tile_without_one", tile_without_one, 0},
                                    {"registers_as_words", registers_as_words, 0},
                                    {"last_block_counted", last_block_sums<true>, 0},
                                    {"last_block_by_position", last_block_sums<false>, 0},

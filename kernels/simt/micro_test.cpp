@@ -66,10 +66,10 @@ constexpr Expectation defects[] = {
     {"last_block_by_position", "", "global_race"},
     {"too_much_dynamic", "launch_configuration", ""},
 };
-constexpr const char* clean[] = {"barrier_for_all",   "arithmetic_of_pairs", "shuffle_among_half",
-                                 "add_with_atomic",   "present_syncwarp",    "enough_dynamic",
-                                 "copy_awaited",      "reduce_by_votes",     "last_block_counted",
-                                 "registers_as_words"};
+constexpr const char* clean[] = {"barrier_for_all",    "arithmetic_of_pairs", "shuffle_among_half",
+                                 "add_with_atomic",    "present_syncwarp",    "enough_dynamic",
+                                 "copy_awaited",       "reduce_by_votes",     "last_block_counted",
+                                 "registers_as_words", "reduce_by_tiles"};
 constexpr simt::Schedule schedules[] = {simt::Schedule::round_robin, simt::Schedule::reverse,
                                         simt::Schedule::random, simt::Schedule::warp_greedy};
 
@@ -111,6 +111,8 @@ bool is_one_everywhere(const MicroOutcome& outcome) {
 TEST(simt_runtime, votes_and_shuffles_mean_what_cuda_says) {
     EXPECT_TRUE(is_one_everywhere(run("reduce_by_votes", simt::Schedule::random, 7)));
     EXPECT_TRUE(is_one_everywhere(run("arithmetic_of_pairs", simt::Schedule::random, 7)));
+    EXPECT_TRUE(is_one_everywhere(run("reduce_by_tiles", simt::Schedule::random, 7)));
+    EXPECT_NE(run("tile_without_one", simt::Schedule::random, 7).text, "");
 }
 
 TEST(simt_runtime, registers_hold_what_was_written_as_another_type) {
@@ -125,7 +127,9 @@ TEST(simt_runtime, what_a_gpu_does_not_notice_does_not_fail_the_launch) {
         const MicroOutcome outcome = run(kernel, simt::Schedule::random, 1);
         EXPECT_EQ(outcome.code, cudaSuccess) << kernel;
         EXPECT_EQ(cudaGetLastError(), cudaSuccess) << kernel;
-        if (simt::checker() != nullptr) EXPECT_NE(outcome.text, "") << kernel;
+        if (simt::checker() != nullptr) {
+            EXPECT_NE(outcome.text, "") << kernel;
+        }
     }
 }
 

@@ -68,17 +68,6 @@ bool within_limits(const Problem& p, const Capability& capability) {
            takes_shape(capability.geometry, p) && !kernel::refusal(capability.takes, p);
 }
 
-/// Simulated threads make some 35 000 products a second where every access is watched: what takes
-/// longer than seconds, all else being tiny, is not asked of them.
-bool is_affordable(const Sizes& sizes, const Capability& capability) {
-    using enum SizeAxis;
-    constexpr std::int64_t products_max = 200'000, tiny = 2;
-    const auto of = [&](SizeAxis axis) { return std::max(sizes[axis], tiny); };
-    const std::int64_t products =
-        of(batch) * of(heads_q) * of(len_q) * of(len_kv) * (of(dim_qk) + of(dim_v));
-    return !capability.simulated || products <= products_max;
-}
-
 /// The numbers of a manifest's list; of a range, and of what was found by asking, the largest.
 std::vector<std::int64_t> largest_of(const kernel::NumberSet& numbers, std::int64_t asked) {
     if (!numbers.only.empty()) return numbers.only;
@@ -87,13 +76,13 @@ std::vector<std::int64_t> largest_of(const kernel::NumberSet& numbers, std::int6
     return {numbers.nearest(asked > 0 ? std::min(asked, most) : most)};
 }
 
-/// What is known, and what the kernel's own limits are: the large head dimensions and every number
-/// of sequences, heads and tokens of its lists, and the largest of its ranges. Few cases would be
-/// drawn with them, and what goes wrong there alone is met nowhere else.
-std::vector<Sizes> outliers_for(const Capability& capability) {
+/// The kernel's own limits: the large head dimensions and every number of sequences, heads and
+/// tokens of its lists, and the largest of its ranges. Few cases would be drawn with them, and what
+/// goes wrong there alone is met nowhere else.
+std::vector<Sizes> own_outliers(const Capability& capability) {
     using enum kernel::Quantity;
     const kernel::Takes& takes = capability.takes;
-    std::vector<Sizes> list = known_outliers();
+    std::vector<Sizes> list;
     const auto add = [&](SizeAxis axis, const kernel::NumberSet& numbers, std::int64_t asked) {
         const bool dims = axis == SizeAxis::dim_qk || axis == SizeAxis::dim_v;
         const std::int64_t common = dims ? dim_common : 1;
@@ -120,16 +109,18 @@ std::vector<Sizes> outliers_for(const Capability& capability) {
 std::vector<Sizes> outliers_taken(const Problem& taken, const Capability& capability,
                                   const std::function<bool(const Problem&)>& takes) {
     std::vector<Sizes> list;
-    for (const Sizes& known : outliers_for(capability)) {
-        const Sizes sizes = in_tiles(known, capability, taken.cache.present);
+    const auto add = [&](const Sizes& wanted, std::int64_t products_max) {
+        const Sizes sizes = in_tiles(wanted, capability, taken.cache.present);
         if (!has_features(sizes, capability.features) ||
+            (capability.simulated && least_products(sizes) > products_max) ||
             std::find(list.begin(), list.end(), sizes) != list.end())
-            continue;
+            return;
         const std::optional<Problem> problem = stretched(taken, sizes);
-        if (problem && is_affordable(sizes, capability) && within_limits(*problem, capability) &&
-            takes(*problem))
+        if (problem && within_limits(*problem, capability) && takes(*problem))
             list.push_back(sizes);
-    }
+    };
+    for (const Sizes& sizes : known_outliers()) add(sizes, simulated_products_max);
+    for (const Sizes& sizes : own_outliers(capability)) add(sizes, simulated_products_of_one);
     return list;
 }
 

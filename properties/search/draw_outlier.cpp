@@ -18,9 +18,6 @@ constexpr std::int64_t period = 7;
 /// little.
 constexpr std::int64_t cases_worth = 32, channels_usual = 24;
 
-/// Of so many scores there are no more sequences and heads than must be.
-constexpr std::int64_t scores_large = 4096;
-
 bool at_odds(FeatureSet required, Feature feature) {
     for (int bit = 0; bit < feature_count; ++bit)
         if (required.has(static_cast<Feature>(bit)) &&
@@ -112,8 +109,12 @@ std::vector<Sizes> outliers_of(const DrawSpace& s, const OfferedFeatures& offere
     const std::int64_t scores = cases_worth * s.profile.scores_max / law.cost;
     const std::int64_t scores_max = law.scores_max > 0 ? std::min(scores, law.scores_max) : scores;
     std::vector<Sizes> list;
+    const auto too_dear = [&](const Sizes& sizes) {
+        return s.capability.simulated && law.cost > 1 &&
+               least_products(sizes) > simulated_products_max;
+    };
     for (const Sizes& sizes : s.capability.outliers)
-        if (sizes.within(s.profile.reach) && follows(law, offered, sizes) &&
+        if (sizes.within(s.profile.reach) && !too_dear(sizes) && follows(law, offered, sizes) &&
             scores_of(law, offered.required, sizes, s.capability) <=
                 std::min(scores_max, scores * channels_usual / channels_of(s.capability, sizes)))
             list.push_back(sizes);

@@ -84,6 +84,16 @@ const std::vector<Sizes>& known_outliers() {
     return all;
 }
 
+std::int64_t least_products(const Sizes& sizes) {
+    using enum SizeAxis;
+    const auto of = [&sizes](SizeAxis axis, std::int64_t least) {
+        return std::max(sizes[axis], least);
+    };
+    const std::int64_t scores = of(len_q, 2) * of(len_kv, 2);
+    const std::int64_t few = scores > scores_large ? 1 : 2;
+    return of(batch, few) * of(heads_q, few) * scores * (of(dim_qk, 2) + of(dim_v, 2));
+}
+
 std::optional<Problem> stretched(Problem p, const Sizes& sizes) {
     using enum SizeAxis;
     const auto put = [&](SizeAxis axis, std::int64_t& field) {

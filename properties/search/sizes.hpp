@@ -62,6 +62,19 @@ Sizes sizes_of(const Problem& problem);
 /// models and odd ones to 577, 33 documents. What is 0 is small.
 const std::vector<Sizes>& known_outliers();
 
+/// Of so many scores there are no more sequences and heads than must be.
+inline constexpr std::int64_t scores_large = 4096;
+
+/// How many products of a query's, a key's and a value's numbers there are at least, a case's other
+/// sizes being the smallest that one is stretched with.
+std::int64_t least_products(const Sizes& sizes);
+
+/// Simulated threads make some 35 000 products a second where every access is watched: what takes
+/// longer than seconds is not asked of them; the largest that such a kernel takes, where that is
+/// half a minute at most, by the laws of one call alone.
+inline constexpr std::int64_t simulated_products_max = 200'000;
+inline constexpr std::int64_t simulated_products_of_one = 1'000'000;
+
 /// The problem with these sizes in place of its own. None where that contradicts its features.
 std::optional<Problem> stretched(Problem problem, const Sizes& sizes);
 

@@ -1,0 +1,127 @@
+#pragma once
+// The groups of CUDA's cooperative_groups that lie within a block: the block itself, and tiles of
+// up to a warp, with their barriers, shuffles, votes and reductions. Each is what CUDA says it is
+// made of, and is checked as that. Grids, clusters and groups of whoever comes by are not here.
+
+#include <type_traits>
+
+#include "kernels/simt/collectives.hpp"
+#include "kernels/simt/types.hpp"
+
+namespace cooperative_groups {
+
+class thread_block {
+public:
+    static unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
+    static unsigned num_threads() { return size(); }
+    static unsigned thread_rank() {
+        return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    }
+    static dim3 group_index() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
+    static dim3 thread_index() { return {threadIdx.x, threadIdx.y, threadIdx.z}; }
+    static dim3 dim_threads() { return blockDim; }
+    static void sync(simt::Location at = simt::Location::here()) { __syncthreads(at); }
+};
+
+inline thread_block this_thread_block() {
+    return {};
+}
+
+/// `Size` threads of a block that follow one another: a power of two, up to a warp.
+template <unsigned Size, typename Parent = thread_block>
+class thread_block_tile {
+    static_assert(Size > 0 && Size <= 32 && (Size & (Size - 1)) == 0, "1, 2, 4, 8, 16 or 32");
+    static constexpr int width = static_cast<int>(Size);
+    static unsigned mask() {
+        const unsigned lane = thread_block::thread_rank() % 32, first = lane & ~(Size - 1);
+        return (Size == 32 ? ~0u : (1u << Size % 32) - 1) << first;
+    }
+
+public:
+    static constexpr unsigned size() { return Size; }
+    static constexpr unsigned num_threads() { return Size; }
+    static unsigned thread_rank() { return thread_block::thread_rank() % Size; }
+    static unsigned meta_group_rank() { return thread_block::thread_rank() / Size; }
+    static unsigned meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
+    static void sync(simt::Location at = simt::Location::here()) { __syncwarp(mask(), at); }
+
+    template <typename T>
+    T shfl(T value, int source, simt::Location at = simt::Location::here()) const {
+        return __shfl_sync(mask(), value, source, width, at);
+    }
+    template <typename T>
+    T shfl_down(T value, unsigned by, simt::Location at = simt::Location::here()) const {
+        return __shfl_down_sync(mask(), value, by, width, at);
+    }
+    template <typename T>
+    T shfl_up(T value, unsigned by, simt::Location at = simt::Location::here()) const {
+        return __shfl_up_sync(mask(), value, by, width, at);
+    }
+    template <typename T>
+    T shfl_xor(T value, int flip, simt::Location at = simt::Location::here()) const {
+        return __shfl_xor_sync(mask(), value, flip, width, at);
+    }
+    int any(int predicate, simt::Location at = simt::Location::here()) const {
+        return __any_sync(mask(), predicate, at);
+    }
+    int all(int predicate, simt::Location at = simt::Location::here()) const {
+        return __all_sync(mask(), predicate, at);
+    }
+    /// Bit n is the tile's thread n.
+    unsigned ballot(int predicate, simt::Location at = simt::Location::here()) const {
+        const unsigned lanes = __ballot_sync(mask(), predicate, at) & mask();
+        return lanes >> (thread_block::thread_rank() % 32 & ~(Size - 1));
+    }
+};
+
+template <unsigned Size>
+thread_block_tile<Size> tiled_partition(const thread_block&) {
+    return {};
+}
+template <unsigned Size, unsigned Larger, typename Parent>
+thread_block_tile<Size, thread_block_tile<Larger, Parent>> tiled_partition(
+    const thread_block_tile<Larger, Parent>&) {
+    static_assert(Size <= Larger);
+    return {};
+}
+
+template <typename Group>
+void sync(const Group&, simt::Location at = simt::Location::here()) {
+    Group::sync(at);
+}
+
+template <typename T>
+struct plus {
+    T operator()(T a, T b) const { return a + b; }
+};
+template <typename T>
+struct less {  ///< the smaller
+    T operator()(T a, T b) const { return b < a ? b : a; }
+};
+template <typename T>
+struct greater {  ///< the larger
+    T operator()(T a, T b) const { return a < b ? b : a; }
+};
+template <typename T>
+struct bit_and {
+    T operator()(T a, T b) const { return a & b; }
+};
+template <typename T>
+struct bit_or {
+    T operator()(T a, T b) const { return a | b; }
+};
+template <typename T>
+struct bit_xor {
+    T operator()(T a, T b) const { return a ^ b; }
+};
+
+/// In every thread, of the values of all of the tile's.
+template <unsigned Size, typename Parent, typename T, typename Combine>
+T reduce(const thread_block_tile<Size, Parent>& tile, T value, Combine combine,
+         simt::Location at = simt::Location::here()) {
+    for (unsigned flip = Size / 2; flip > 0; flip /= 2)
+        value = combine(value, tile.shfl_xor(value, static_cast<int>(flip), at));
+    return value;
+}
+
+}  // namespace cooperative_groups
