@@ -23,6 +23,7 @@ NAMESPACES = {
 ELSEWHERE = {  # file: the namespaces it may have besides its own
     "kernels/interface/builtin.hpp": ("attest::cpu", "attest::cuda", "attest::museum"),  # each room's list of kernels
     "kernels/worker/builtin_registry.cpp": ("attest::kernel",),  # all of them
+    "kernels/simt/cooperative_groups.hpp": ("cooperative_groups",),  # CUDA's name
 }
 TWO_WORLDS = ("SharedCarver",)  # written once for nvcc and once for any other compiler
 

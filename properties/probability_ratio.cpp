@@ -74,12 +74,12 @@ std::int64_t keys_wanted(const Given& given) {
 
 /// What stays of the case, for a kernel that takes nothing without it: lengths and a cache; causal
 /// order, of one query that sees all.
-struct Kept {
+struct WhatStays {
     bool cache = false, causal = false;
 };
 
 /// So many queries that see so many keys each.
-Problem queries_of(const Problem& drawn, std::int64_t queries, std::int64_t keys, Kept kept) {
+Problem queries_of(const Problem& drawn, std::int64_t queries, std::int64_t keys, WhatStays kept) {
     Problem problem = plain(drawn, kept.causal ? 1 : queries, keys);
     problem.mask.causal = kept.causal;
     if (kept.cache && !drawn.mask.lens_kv.empty()) {
@@ -98,7 +98,7 @@ std::int64_t keys_seen(const Problem& problem) {
 }
 
 /// Two output channels show two weights; the other sizes are the smallest that the kernel takes.
-std::optional<Problem> two_keys(const Given& given, std::int64_t keys, Kept kept) {
+std::optional<Problem> two_keys(const Given& given, std::int64_t keys, WhatStays kept) {
     const Problem& drawn = given.problem();
     const std::int64_t queries = keys > 512 ? queries_most / 8 : queries_most;
     const std::pair<std::int64_t, std::int64_t> dims[] = {
@@ -182,7 +182,8 @@ Judgement judge_ratio(const Trial& trial, const Problem& problem) {
 Plan check_ratio(const Given& given) {
     if (has_coarse_steps(given.numerics())) return not_applicable(coarse_steps);
     std::optional<Problem> problem;
-    for (const Kept kept : {Kept{}, Kept{true, false}, Kept{false, true}, Kept{true, true}})
+    for (const WhatStays kept :
+         {WhatStays{}, WhatStays{true, false}, WhatStays{false, true}, WhatStays{true, true}})
         for (const std::int64_t keys : {keys_wanted(given), std::int64_t{2}})
             if (!problem) problem = two_keys(given, keys, kept);
     if (!problem) return not_applicable("the kernel takes no two keys alone");
