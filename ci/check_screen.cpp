@@ -63,8 +63,7 @@ void draw_sizes(Screen& s, const RunReport& report) {
     }
     std::string line = sizes_text(sizes.judged);
     if (less > 0)
-        line += "; " + counted(less, "law") + " less by limits of " +
-                (less == 1 ? "its" : "their") + " own, as " + first->law + ": " +
+        line += "; " + counted(less, "law") + " less, as " + first->law + ": " +
                 sizes_text(first->largest);
     s.line(s.dim("largest   " + line), 10);
 }

@@ -32,9 +32,10 @@ diagnosis::CounterexampleReport explained(const search::LawResult& law, search::
 /// The laws are taken one after the other by whoever is free.
 class Explaining {
 public:
-    Explaining(const std::vector<const search::LawResult*>& laws, const ExplanationLimits& limits)
+    Explaining(const std::vector<const search::LawResult*>& laws,
+               const std::atomic<int>& interrupts)
         : laws_(laws),
-          limits_(limits),
+          interrupts_(interrupts),
           races_(std::ranges::any_of(laws,
                                      [](const search::LawResult* law) {
                                          return law->counterexample->confirmed.how ==
@@ -44,11 +45,9 @@ public:
 
     void work(search::Kernel& kernel) noexcept {
         try {
-            for (std::size_t i = next_++; i < laws_.size(); i = next_++) {
-                const char* over = why_over();
-                reports_[i] = over != nullptr ? unexplained(*laws_[i], over)
-                                              : explained(*laws_[i], kernel, races_);
-            }
+            for (std::size_t i = next_++; i < laws_.size(); i = next_++)
+                reports_[i] = is_over() ? unexplained(*laws_[i], "the run was interrupted")
+                                        : explained(*laws_[i], kernel, races_);
         } catch (...) {
             const std::lock_guard lock(mutex_);
             if (!error_) error_ = std::current_exception();
@@ -72,25 +71,19 @@ public:
     }
 
 private:
-    /// nullptr: it is not.
-    const char* why_over() {
+    bool is_over() {
         constexpr std::chrono::seconds more{10};
-        constexpr double share = 0.5;
+        const int interrupts = interrupts_;
+        if (interrupts != 1) return interrupts > 1;
+        const std::lock_guard lock(mutex_);
         const auto now = std::chrono::steady_clock::now();
-        if (const int interrupts = limits_.interrupts; interrupts > 0) {
-            const std::lock_guard lock(mutex_);
-            if (!interrupted_) interrupted_ = now;
-            if (interrupts > 1 || now - *interrupted_ > more) return "the run was interrupted";
-        }
-        const std::chrono::duration<double> spent = now - begin_;
-        const bool late = limits_.run_seconds && spent.count() > share * *limits_.run_seconds;
-        return late ? "the run's time was over" : nullptr;
+        if (!interrupted_) interrupted_ = now;
+        return now - *interrupted_ > more;
     }
 
     const std::vector<const search::LawResult*>& laws_;
-    const ExplanationLimits& limits_;
+    const std::atomic<int>& interrupts_;
     const bool races_;
-    const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     std::optional<std::chrono::steady_clock::time_point> interrupted_;
     std::vector<diagnosis::CounterexampleReport> reports_;
     std::atomic<std::size_t> next_{0};
@@ -102,10 +95,10 @@ private:
 
 std::vector<diagnosis::CounterexampleReport> explanations(
     const std::vector<const search::LawResult*>& laws, search::Kernel& kernel,
-    const search::KernelFactory& another, const ExplanationLimits& limits) {
-    Explaining explaining(laws, limits);
+    const search::KernelFactory& another, int jobs, const std::atomic<int>& interrupts) {
+    Explaining explaining(laws, interrupts);
     std::vector<std::thread> others;
-    const auto wanted = std::min(static_cast<std::size_t>(std::max(limits.jobs, 1)), laws.size());
+    const auto wanted = std::min(static_cast<std::size_t>(std::max(jobs, 1)), laws.size());
     for (std::size_t i = 1; i < wanted; ++i) others.emplace_back([&] { explaining.work(another); });
     explaining.work(kernel);
     for (std::thread& other : others) other.join();

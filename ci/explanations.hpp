@@ -3,7 +3,6 @@
 // longest part of a short run of a wrong kernel.
 
 #include <atomic>
-#include <optional>
 #include <vector>
 
 #include "properties/diagnosis/counterexample_report.hpp"
@@ -11,18 +10,11 @@
 
 namespace attest::ci {
 
-/// How many ask at once, and when no further law is begun: ten seconds after an interrupt, at once
-/// after a second one; of a run of so many seconds, half as many after the first was begun.
-struct ExplanationLimits {
-    int jobs = 1;
-    const std::atomic<int>& interrupts;
-    std::optional<double> run_seconds;
-};
-
 /// Of each law, in order, with `kernel` and up to jobs - 1 more of `another`. Without an
-/// explanation where the kernel cannot be asked any more, or the limits are reached.
+/// explanation where the kernel cannot be asked any more, ten seconds after an interrupt, and at
+/// once after a second one.
 std::vector<diagnosis::CounterexampleReport> explanations(
     const std::vector<const search::LawResult*>& laws, search::Kernel& kernel,
-    const search::KernelFactory& another, const ExplanationLimits& limits);
+    const search::KernelFactory& another, int jobs, const std::atomic<int>& interrupts);
 
 }  // namespace attest::ci

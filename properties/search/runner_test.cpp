@@ -164,6 +164,20 @@ TEST(Runner, ABudgetOfTimeIsSharedAmongTheLaws) {
     }
 }
 
+/// A run without that end goes on until its ten seconds are spent.
+TEST(Runner, UntilFirstEndsABudgetOfTime) {
+    CampaignOptions options = few_cases(40, 1);
+    options.cases.reset();
+    options.seconds = 10;
+    options.until_first = true;
+    const std::vector<law::Property> laws{
+        zero_law("law.wrong"),
+        zero_law("law.right", {.scores_max = 64, .len_max = 8, .limited_because = "a test"})};
+    const CampaignResult result = run(laws, plan_with(PlantedDefect::wrong, past_forty), options);
+    EXPECT_EQ(result.laws[0].verdict.decision, law::Decision::violated);
+    EXPECT_NE(result.laws[1].verdict.decision, law::Decision::holds);
+}
+
 /// Behind a law that is violated the others are tried by fewer cases, the same with any number of
 /// threads; where the number of cases was asked for, by that many.
 TEST(Runner, OnceViolatedTheRestIsShort) {
