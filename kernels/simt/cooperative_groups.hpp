@@ -27,8 +27,10 @@ inline thread_block this_thread_block() {
     return {};
 }
 
-/// `Size` threads of a block that follow one another: a power of two, up to a warp.
-template <unsigned Size, typename Parent = thread_block>
+/// `Size` threads of a block that follow one another: a power of two, up to a warp. Its rank is
+/// among the tiles that its parent, the block or a larger tile, was parted into; written without a
+/// parent's type it keeps what it was made with.
+template <unsigned Size, typename Parent = void>
 class thread_block_tile {
     static_assert(Size > 0 && Size <= 32 && (Size & (Size - 1)) == 0, "1, 2, 4, 8, 16 or 32");
     static constexpr int width = static_cast<int>(Size);
@@ -37,12 +39,20 @@ class thread_block_tile {
         return (Size == 32 ? ~0u : (1u << Size % 32) - 1) << first;
     }
 
+    unsigned rank_, tiles_;
+
 public:
+    thread_block_tile(unsigned rank_in_parent, unsigned parent_size)
+        : rank_(rank_in_parent / Size), tiles_((parent_size + Size - 1) / Size) {}
+    template <typename Other>
+    thread_block_tile(const thread_block_tile<Size, Other>& other)
+        : rank_(other.meta_group_rank()), tiles_(other.meta_group_size()) {}
+
     static constexpr unsigned size() { return Size; }
     static constexpr unsigned num_threads() { return Size; }
     static unsigned thread_rank() { return thread_block::thread_rank() % Size; }
-    static unsigned meta_group_rank() { return thread_block::thread_rank() / Size; }
-    static unsigned meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
+    unsigned meta_group_rank() const { return rank_; }
+    unsigned meta_group_size() const { return tiles_; }
     static void sync(simt::Location at = simt::Location::here()) { __syncwarp(mask(), at); }
 
     template <typename T>
@@ -74,15 +84,9 @@ public:
     }
 };
 
-template <unsigned Size>
-thread_block_tile<Size> tiled_partition(const thread_block&) {
-    return {};
-}
-template <unsigned Size, unsigned Larger, typename Parent>
-thread_block_tile<Size, thread_block_tile<Larger, Parent>> tiled_partition(
-    const thread_block_tile<Larger, Parent>&) {
-    static_assert(Size <= Larger);
-    return {};
+template <unsigned Size, typename Parent>
+thread_block_tile<Size, Parent> tiled_partition(const Parent& parent) {
+    return {parent.thread_rank(), parent.size()};
 }
 
 template <typename Group>

@@ -163,17 +163,19 @@ __global__ void reduce_by_tiles(float* o) {
     namespace cg = cooperative_groups;
     const cg::thread_block block = cg::this_thread_block();
     const auto warp = cg::tiled_partition<32>(block);
-    const auto half = cg::tiled_partition<16>(warp);
+    const cg::thread_block_tile<16> half = cg::tiled_partition<16>(warp);
     const auto rank = static_cast<float>(block.thread_rank());
     const float most = cg::reduce(warp, rank, cg::greater<float>{}),
                 least = cg::reduce(half, rank, cg::less<float>{});
     const unsigned upper = half.ballot(half.thread_rank() >= 8);
     const float first = half.shfl(rank, 0);
     block.sync();
+    const unsigned begin = 32 * warp.meta_group_rank() + 16 * half.meta_group_rank();
     const bool right = most == static_cast<float>(32 * warp.meta_group_rank() + 31) &&
-                       least == static_cast<float>(16 * half.meta_group_rank()) && first == least &&
-                       upper == 0xff00u && cg::reduce(half, 1, cg::plus<int>{}) == 16 &&
-                       warp.meta_group_size() == 2;
+                       least == static_cast<float>(begin) && first == least &&
+                       half.meta_group_rank() == block.thread_rank() / 16 % 2 && upper == 0xff00u &&
+                       cg::reduce(half, 1, cg::plus<int>{}) == 16 && warp.meta_group_size() == 2 &&
+                       half.meta_group_size() == 2;
     o[global_index()] = right ? 1.0f : 0.0f;
 }
 /// Of half a warp one thread does not come.
