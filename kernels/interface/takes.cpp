@@ -148,12 +148,14 @@ void limit_words(std::vector<Limit>& limits, const Takes& takes) {
                           [](const Problem&) { return true; }});
     if (takes.always == FeatureSet{}) return;
     std::string always;
-    for (int f = 0; f < feature_count; ++f)
-        if (takes.always.has(static_cast<Feature>(f)))
-            always.append(always.empty() ? "" : ", ").append(name(static_cast<Feature>(f)));
-    // A length for each sequence that is the axis's own is none.
-    const bool lens = takes.always.has(Feature::lens_q) || takes.always.has(Feature::lens_kv);
-    if (lens) always += " (shorter than the axis for some sequence)";
+    for (int f = 0; f < feature_count; ++f) {
+        const auto feature = static_cast<Feature>(f);
+        if (!takes.always.has(feature)) continue;
+        always.append(always.empty() ? "" : ", ").append(name(feature));
+        // Lengths that are all the axis's own are none.
+        if (feature == Feature::lens_q || feature == Feature::lens_kv)
+            always += " (shorter than the axis for some sequence)";
+    }
     limits.push_back({"nothing without " + always, [&takes](const Problem& p) {
                           return features_of(p).contains(takes.always);
                       }});

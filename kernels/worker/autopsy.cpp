@@ -135,8 +135,9 @@ Fault of_signal(const protocol::FaultFrame& words, std::span<const TensorSlot> s
         return fault;
     }
     if (signal != SIGSEGV || words.code <= 0) {
-        fault.sentence = fmt::format("died of {}{}", fault.signal,
-                                     signal == SIGILL ? " (built for another processor?)" : "");
+        fault.sentence =
+            fmt::format("died of {}{}", fault.signal,
+                        signal == SIGILL ? " (a trap, or built for another processor)" : "");
         return fault;
     }
     const std::uint64_t distance = words.address > words.stack_pointer

@@ -91,10 +91,12 @@ std::string beside_worker(const char* library) {
     }
     const std::string prefix = path + ": ";
     if (told.starts_with(prefix)) told.erase(0, prefix.size());
-    const bool lacks = told.find("undefined symbol") != std::string::npos;
-    throw LoadFailure("cannot be loaded: " + told +
-                      (lacks ? "\nlink the object or library that defines it"
-                             : "\nbuild it for this machine: cc -shared -fPIC"));
+    const auto tells = [&told](const char* words) { return told.find(words) != std::string::npos; };
+    const char* remedy = "";
+    if (tells("undefined symbol")) remedy = "\nlink the object or library that defines it";
+    if (tells("file too short") || tells("ELF"))
+        remedy = "\nbuild it for this machine: cc -shared -fPIC";
+    throw LoadFailure("cannot be loaded: " + told + remedy);
 }
 
 void* open_library(const std::string& path) {

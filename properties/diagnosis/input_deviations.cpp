@@ -6,7 +6,6 @@
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
-#include "properties/diagnosis/rows_of.hpp"
 
 namespace attest::diagnosis {
 
@@ -156,17 +155,16 @@ std::optional<Specification> nan_hides(const Specification& s) {
     return out;
 }
 
-// `sum > 0` is false of a NaN.
+// `sum > 0` is false of a NaN, and a log-sum-exp of NaN is that of such a sum.
 std::optional<bound::Expected> nan_sums_zero(const Specification& s, bound::Expected out) {
-    const auto rows = rows_of(s);
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     bool any = false;
-    for (std::size_t row = 0; row < out.row_empty.size(); ++row) {
-        if (out.row_empty[row] != 0 || !std::isnan((*rows)[row].sum)) continue;
+    for (std::size_t row = 0; row < out.lse.size(); ++row) {
+        if (!std::isnan(out.lse[row].value)) continue;
         any = true;
         for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
             out.output[n] = bound::ExpectedElement{};
-        if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
+        out.lse[row] = {0, 0, infinite};
     }
     if (!any) return std::nullopt;
     return out;

@@ -199,8 +199,9 @@ Violation missing_change(const Run& first, const Contrast& contrast, std::string
     v.index.assign(at.begin(), at.end());
     const std::string row = name_of(first.problem(), {at[0], at[1], at[2]});
     v.element_name = "change of the output of " + row;
-    v.problem = std::isnan(contrast.observed) ? "the output of " + row + " is NaN, of numbers alone"
-                                              : std::move(sentence);
+    v.problem = std::isnan(contrast.observed)
+                    ? "the change of the output of " + row + " is NaN, though it sees none"
+                    : std::move(sentence);
     v.expected = contrast.expected;
     v.observed = contrast.observed;
     v.bound = std::abs(contrast.expected) - std::abs(contrast.certain);

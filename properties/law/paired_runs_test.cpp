@@ -151,6 +151,16 @@ TEST(CompareRuns, NaNNeverAgreesWithANumber) {
     }
 }
 
+TEST(MissingChange, OfARowThatIsNaNSaysSo) {
+    const FixedTrial trial;
+    const law::Run first(trial);
+    Contrast change{.flat_first = 0, .flat_second = 0, .expected = 10, .observed = 0, .certain = 8};
+    EXPECT_EQ(missing_change(first, change, "it ignores key 0").problem, "it ignores key 0");
+    change.observed = nan;
+    EXPECT_EQ(missing_change(first, change, "it ignores key 0").problem,
+              "the change of the output of query 0 is NaN, though it sees none");
+}
+
 TEST(CompareRuns, AnUnboundedElementIsNotCounted) {
     FixedTrial trial;
     trial.truth.output[0].bound = trial.truth.output[1].bound = trial.truth.lse[0].bound = infinite;
