@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "properties/search/features.hpp"
+
 namespace attest::search {
 
 namespace {
@@ -116,11 +118,22 @@ Queries queries_taken(const Problem& p, const Supports& takes) {
     return takes(with_lengths(p, 2 * unit, 2 * unit)) ? Queries::as_keys : Queries::any;
 }
 
+/// Where a problem's own rules ask for as many queries as keys unless there is a cache, only a call
+/// with one tells what the kernel takes.
+Problem with_own_lengths(const Problem& p, FeatureSet features, const Supports& takes) {
+    if (!features.has(Feature::cache) || !counts_alike(features_of(p), {})) return p;
+    Problem cached = p;
+    cached.cache.present = true;
+    cached = with_lengths(cached, p.len_q, 2 * p.len_kv);
+    return takes(cached) ? cached : p;
+}
+
 void ask_lengths(Geometry& g, const Problem& p, Queries declared, const Supports& takes) {
     // Where lengths are few and far between none of those asked about tells how they relate.
     g.queries = declared;
-    if (p.len_q == p.len_kv) g.queries = std::max(declared, queries_taken(p, takes));
-    if (g.queries == Queries::as_keys) {
+    const bool by_rule = counts_alike(features_of(p), {});
+    if (p.len_q == p.len_kv && !by_rule) g.queries = std::max(declared, queries_taken(p, takes));
+    if (g.queries == Queries::as_keys || by_rule) {
         g.len_q = g.len_kv = lengths_taken(
             longest_asked, [&](std::int64_t len) { return takes(with_lengths(p, len, len)); });
         return;
@@ -216,7 +229,7 @@ bool Geometry::any() const noexcept {
 Geometry probed_geometry(const Problem& taken, FeatureSet features, const kernel::Takes& declared,
                          const Supports& takes) {
     Geometry g;
-    ask_lengths(g, taken, declared.queries, takes);
+    ask_lengths(g, with_own_lengths(taken, features, takes), declared.queries, takes);
     const auto listed = [&](Quantity q) { return !declared[q].only.empty(); };
     const bool alike =
         g.queries == Queries::as_keys && (listed(Quantity::len_q) || listed(Quantity::len_kv));

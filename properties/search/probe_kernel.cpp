@@ -53,9 +53,14 @@ bool Prober::find_accepted(std::vector<Dims> dims) {
         return (capability_.dim_max > 0 && std::max(d.qk, d.v) > capability_.dim_max) ||
                (d.v > 0 && !capability_.features.has(Feature::dim_v));
     });
-    tried_dims_ = std::move(dims);
     for (const Base& base : bases(capability_.features)) {
         base_ = base;
+        tried_dims_ = dims;
+        // Every second channel alone where all are rotated: no refusal of the kernel's.
+        std::erase_if(tried_dims_, [&](const Dims& d) {
+            const Problem own = problem_of(base_, capability_.formats.front(), d, capability_);
+            return is_none(own) || !features_of(own).contains(capability_.takes.always);
+        });
         for (const kernel::Formats& formats : capability_.formats)
             for (const Dims& d : tried_dims_)
                 if (takes(problem_of(base_, formats, d, capability_)))
