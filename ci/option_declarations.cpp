@@ -185,7 +185,7 @@ void declare_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     define_tools(app, o, t);
     app.add_subcommand("completion", "write what a shell needs to complete commands and options")
         ->add_option("SHELL", o.arguments, "bash or zsh");
-    app.add_subcommand("manual", "write the manual page, for man, or another manual")
+    app.add_subcommand("manual", "write the manual page, for man, or that of interface or problem")
         ->add_option("SUBJECT", o.arguments,
                      "interface: how a kernel and its manifest are written; problem: what a "
                      "problem means, field by field");

@@ -108,6 +108,17 @@ std::string nothing_applies(const RunReport& report) {
            ": another profile (attest list profiles) has it, or one of your own";
 }
 
+/// "causal with lens_kv", of the first format with such a pair.
+std::string first_undrawn(const std::vector<search::CoverageReport>& coverage) {
+    for (const search::CoverageReport& of : coverage)
+        if (!of.undrawn.empty()) {
+            const auto& [a, b] = of.undrawn.front();
+            return of.features[static_cast<std::size_t>(a)] + " with " +
+                   of.features[static_cast<std::size_t>(b)];
+        }
+    return {};
+}
+
 }  // namespace
 
 RunVerdict verdict_of(const RunReport& report, bool interrupted) {
@@ -135,8 +146,9 @@ RunVerdict verdict_of(const RunReport& report, bool interrupted) {
         sum.reason = nothing_applies(report);
     } else if (report.run.whole && coverage.undrawn > coverage.allowed) {
         sum.decision = RunDecision::inconclusive;
-        sum.reason = counted(coverage.undrawn, "feature pair") +
-                     " never drawn, the profile allows " + count_text(coverage.allowed);
+        sum.reason = counted(coverage.undrawn, "feature pair") + " never drawn, as " +
+                     first_undrawn(report.coverage) + "; the profile allows " +
+                     count_text(coverage.allowed);
     } else if (const search::Sizes none = missed(sizes_of(report));
                report.run.whole && !none.empty()) {
         sum.decision = RunDecision::inconclusive;

@@ -45,7 +45,9 @@ TEST(RunVerdict, PairsNeverDrawnCountInAWholeRunAlone) {
     for (search::CoverageReport& coverage : report.coverage) coverage.allowed = 1;
     EXPECT_EQ(verdict_of(report, false).decision, RunDecision::holds);
     report.run.whole = true;
-    EXPECT_EQ(verdict_of(report, false).decision, RunDecision::inconclusive);
+    const RunVerdict verdict = verdict_of(report, false);
+    EXPECT_EQ(verdict.decision, RunDecision::inconclusive);
+    EXPECT_EQ(verdict.reason, "2 feature pairs never drawn, as f5 with f4; the profile allows 1");
 }
 
 // One law that got there is enough: others may have limits of their own.

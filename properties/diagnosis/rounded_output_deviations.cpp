@@ -70,6 +70,9 @@ SumRange product(const SumRange& p, double v) {
     return out;
 }
 
+/// A tile that holds every key of a split: its sum is rounded once.
+constexpr std::int64_t whole = std::int64_t{1} << 40;
+
 /// How often a sum is rounded, and to what.
 struct Roundings {
     std::int64_t tile;
@@ -152,7 +155,8 @@ using SumsOfRow = std::vector<std::optional<SumRange>>;
 SumsOfRow sums_of_splits(RowOfKeys of, std::size_t channels, const Roundings& roundings) {
     SumsOfRow told;
     const KeyExtent all = of.span;
-    for (const auto& parts : splits_of_tiles(of.s.problem, all, roundings.tile)) {
+    const std::int64_t tile = roundings.tile == whole ? 1 : roundings.tile;
+    for (const auto& parts : splits_of_tiles(of.s.problem, all, tile)) {
         std::vector<SumRange> sums(channels);
         for (const KeyExtent part : parts) {
             of.span = part;
@@ -238,8 +242,9 @@ std::optional<bound::Expected> rounded_sums_of_values(const Specification& s,
 }
 
 Deviation sum_of_values_rounded(RoundsTo narrow, std::int64_t tile, Rounded what) {
-    const std::string place =
-        tile == 1 ? "key by key" : fmt::format("after each tile of {} keys", tile);
+    const std::string place = tile == whole ? "once, before it is divided by that of the weights"
+                              : tile == 1   ? "key by key"
+                                            : fmt::format("after each tile of {} keys", tile);
     const char* ids[] = {"", "_rescaled", "_products"};
     const char* also[] = {"", " and where it is rescaled",
                           " and where it is rescaled, the products too"};
@@ -247,7 +252,8 @@ Deviation sum_of_values_rounded(RoundsTo narrow, std::int64_t tile, Rounded what
     return as_form_of(
         "value_sum_rounded",
         of_parts(formula_deviation(
-            fmt::format("value_sum_rounded_{}_{}{}", id_of(narrow), tile, ids[n]),
+            fmt::format("value_sum_rounded_{}_{}{}", id_of(narrow),
+                        tile == whole ? "once" : std::to_string(tile), ids[n]),
             fmt::format("a sum of values kept in {}, rounded {}{}", words_of(narrow), place,
                         also[n]),
             [narrow, tile, what](const Specification& s, const bound::Expected& truth) {
@@ -259,6 +265,8 @@ Deviation sum_of_values_rounded(RoundsTo narrow, std::int64_t tile, Rounded what
 
 std::vector<Deviation> sums_of_values_rounded() {
     std::vector<Deviation> list;
+    for (const RoundsTo narrow : narrow_or_own)
+        list.push_back(sum_of_values_rounded(narrow, whole, Rounded::sum));
     for (const Rounded what : {Rounded::sum, Rounded::rescaled, Rounded::products})
         for (const std::int64_t tile : {1, 16, 32, 64, 128})
             for (const RoundsTo narrow : narrow_or_own)

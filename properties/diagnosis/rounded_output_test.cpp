@@ -48,6 +48,7 @@ TEST_P(RoundedSums, AreNamedByHowOftenTheyAre) {
 }
 
 constexpr RoundedSum sums[] = {
+    {"value_sum_rounded_f16_once", Precision::f16, 1000, false, false},
     {"value_sum_rounded_f16_1", Precision::f16, 1, false, false},
     {"value_sum_rounded_f16_1_rescaled", Precision::f16, 1, true, false},
     {"value_sum_rounded_f16_1_products", Precision::f16, 1, true, true},

@@ -71,8 +71,8 @@ Deviation query_scaled_rounded(std::optional<Precision> narrow, bool log2e) {
 }
 
 /// Which of the three that a kernel may call scores are rounded: as they enter exp, before a soft
-/// cap and biases, before the scale.
-enum class RoundedScores : std::uint8_t { final, scaled, products };
+/// cap and biases, before the scale; or the hyperbolic tangent of the cap.
+enum class RoundedScores : std::uint8_t { final, scaled, products, tanh };
 
 double behind_cap(double x, double cap) {
     return cap > 0 ? cap * std::tanh(x / cap) : x;
@@ -83,9 +83,9 @@ double before_cap(double score, double cap) {
 }
 
 Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
-    const char* ids[] = {"scores", "scaled_products", "products"};
+    const char* ids[] = {"scores", "scaled_products", "products", "softcap_tanh"};
     const char* says[] = {"scores", "scaled products of queries and keys",
-                          "products of queries and keys"};
+                          "products of queries and keys", "tanh of the soft cap"};
     const auto n = static_cast<std::size_t>(which);
     return as_form_of(
         std::string(ids[n]) + "_rounded",
@@ -95,9 +95,12 @@ Deviation scores_rounded(RoundsTo narrow, RoundedScores which) {
                              KeyExtent) -> std::optional<WeightChange> {
                          const Problem& p = s.problem;
                          const bool plain = p.mask.tensor.kind != MaskKind::additive && !p.alibi;
-                         const double cap = which == RoundedScores::final ? 0 : p.softcap;
-                         const double scale =
-                             which == RoundedScores::products ? effective_scale(p) : 1.0;
+                         const bool tanh = which == RoundedScores::tanh;
+                         if (tanh && p.softcap == 0) return WeightChange{};
+                         const double cap = which == RoundedScores::final || tanh ? 0 : p.softcap;
+                         const double scale = which == RoundedScores::products ? effective_scale(p)
+                                              : tanh                           ? p.softcap
+                                                                               : 1.0;
                          if (scale == 0 || (which != RoundedScores::final && !plain))
                              return std::nullopt;
                          WeightChange change{std::vector<double>(row.scores.size()), {}};
@@ -141,6 +144,9 @@ std::vector<Deviation> rounding_deviations() {
         for (const RoundedScores which :
              {RoundedScores::final, RoundedScores::scaled, RoundedScores::products})
             list.push_back(scores_rounded(narrow, which));
+        // Where inputs are narrow, too, an instruction's own format says which.
+        if (narrow == RoundsTo::bf16 || narrow == RoundsTo::f16)
+            list.push_back(scores_rounded(narrow, RoundedScores::tanh));
         std::ranges::move(rounded_weights(narrow), std::back_inserter(list));
     }
     for (const Precision format : narrow_formats) {

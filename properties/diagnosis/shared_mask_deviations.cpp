@@ -71,6 +71,24 @@ Deviation heads_first(bool written_out) {
             }};
 }
 
+/// Row [b, h] of all sequences and heads takes the plane of its number, and from the first again
+/// behind the last: right where either all have their own, or one is shared by all.
+std::optional<Specification> plane_modulo(const Specification& s) {
+    if (!has_mask(s)) return std::nullopt;
+    const Tensor& mask = s.inputs[Role::mask];
+    const Shape& own = mask.shape();
+    const std::int64_t sequences = s.problem.batch, heads = s.problem.heads_q;
+    if (own[0] == 1 || own[1] > 1 || heads == 1) return std::nullopt;
+    Specification out = s;
+    out.inputs.put(Role::mask,
+                   remake(mask.type(), {sequences, heads, own[2], own[3]},
+                          [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+                              return mask.at((b * heads + h) % sequences, 0, i, j);
+                          }));
+    out.problem.mask.tensor.shared_batch = out.problem.mask.tensor.shared_heads = false;
+    return out;
+}
+
 // A document's first row and key take those of the tensor.
 std::optional<Specification> mask_in_documents(const Specification& s) {
     if (!has_mask(s) || s.problem.mask.documents_q.empty()) return std::nullopt;
@@ -103,6 +121,10 @@ std::vector<Deviation> shared_masks() {
                                  .says = "the mask tensor of head b mod Hq for all heads of "
                                          "sequence b, where it is one for every sequence",
                                  .respecify = head_of_sequence},
+                                {.id = "mask_plane_modulo",
+                                 .says = "the mask tensor's plane (b Hq + h) mod B for head h of "
+                                         "sequence b, where heads share them",
+                                 .respecify = plane_modulo},
                                 heads_first(false),
                                 as_form_of("mask_of_heads_first", heads_first(true))};
     constexpr const char* axes[] = {"sequence", "head", "query", "key"};

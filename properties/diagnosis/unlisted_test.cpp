@@ -200,6 +200,10 @@ constexpr Played plays[] = {
     {"merged_without_maximum", "b1 hq1 hkv1 tq4 tk400 d1 scale -53 f32 q index k ones v index"},
     {"splits_merged_maxima_exp2_1", "b1 hq2 hkv2 tq3 tk20 d4 splits 3 f32"},
     {"splits_merged_lse_exp2_1", "b1 hq2 hkv2 tq3 tk20 d4 splits 3 f32"},
+    {"window_left_of_zero_hides_own", "b1 hq2 hkv2 tq3 tk9 d4 window 0 -1 f32"},
+    {"window_of_zero_hides_own", "b1 hq2 hkv2 tq3 tk9 d4 window 2 0 f32"},
+    {"window_left_whole_page", "b1 hq2 hkv2 tq6 tk20 d4 window 3 -1 cache 14 page 6 f32"},
+    {"mask_plane_modulo", "b2 hq3 hkv3 tq3 tk5 d4 mask bool shared heads f32"},
     {"documents_as_long_as_queries", "b1 hq2 hkv2 tq7 tk9 d4 docs_q 2,5 docs_kv 4,5 f32"},
 };
 

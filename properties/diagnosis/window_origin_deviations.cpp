@@ -67,6 +67,16 @@ Deviation whole_tile(bool left, std::int64_t tile) {
         });
 }
 
+Deviation whole_page(bool left) {
+    return {.id = fmt::format("window_{}_whole_page", left ? "left" : "right"),
+            .says = fmt::format("a window whose {} page is shown whole", left ? "first" : "last"),
+            .respecify = [left](const Specification& s) -> std::optional<Specification> {
+                const std::int64_t page = s.problem.cache.page_size;
+                return page > 0 ? whole_tile(left, page).respecify(s) : std::nullopt;
+            },
+            .tells = law::Tells::visibility};
+}
+
 /// Where the left limit leaves out no key, a window is taken for none.
 Deviation of_block(bool left, std::int64_t block, bool packed, bool last) {
     return one_side(
@@ -132,6 +142,32 @@ Deviation side_of_zero_ignored(bool left) {
             .tells = law::Tells::visibility};
 }
 
+/// The limit less one, of a window whose limits are exclusive.
+Deviation own_key_hidden(bool left) {
+    const std::string side = left ? "left" : "right";
+    Deviation d =
+        one_side("window_" + side + "_of_zero_hides_own",
+                 "a window that hides the query's own key where its " + side + " limit is 0", left,
+                 [left](const MaskPlace& p, std::int64_t offset, std::int64_t) {
+                     return p.row + offset + (left ? 1 : -1);
+                 });
+    d.respecify = [left, own = d.respecify](const Specification& s) {
+        const Window& window = s.problem.mask.window;
+        return (left ? window.left : window.right) == 0 ? own(s) : std::nullopt;
+    };
+    return d;
+}
+
+Deviation own_key_hidden_by_either() {
+    return {.id = "window_of_zero_hides_own",
+            .says = "a window that hides the query's own key where a limit is 0",
+            .respecify = [left = own_key_hidden(true), right = own_key_hidden(false)](
+                             const Specification& s) -> std::optional<Specification> {
+                return s.problem.mask.window.left == 0 ? left.respecify(s) : right.respecify(s);
+            },
+            .tells = law::Tells::visibility};
+}
+
 Deviation no_window_where_left_covers(std::int64_t short_of) {
     const std::string more = short_of == 0 ? "Tk" : "Tk - " + std::to_string(short_of);
     return {.id = "window_ignored_at_left_" + std::to_string(short_of),
@@ -188,9 +224,10 @@ Deviation first_keys_kept(std::int64_t first, bool of_sinks) {
 }  // namespace
 
 std::vector<Deviation> window_limits() {
-    std::vector<Deviation> list{no_window_where_left_covers(0), no_window_where_left_covers(1),
-                                side_alone_ignored(false),      side_alone_ignored(true),
-                                side_of_zero_ignored(false),    side_of_zero_ignored(true)};
+    std::vector<Deviation> list{
+        no_window_where_left_covers(0), no_window_where_left_covers(1), side_alone_ignored(false),
+        side_alone_ignored(true),       side_of_zero_ignored(false),    side_of_zero_ignored(true),
+        own_key_hidden_by_either(),     own_key_hidden(false),          own_key_hidden(true)};
     for (const bool left : {true, false}) {
         const std::string side = left ? "left" : "right", id = "window_" + side + "_";
         list.push_back(one_side(
@@ -233,6 +270,7 @@ std::vector<Deviation> window_origins() {
                 for (const std::int64_t tile : {16, 32, 64, 128})
                     list.push_back(tile_rounded_inwards(left, block, packed, tile));
         for (const std::int64_t tile : {16, 32, 64, 128}) list.push_back(whole_tile(left, tile));
+        list.push_back(whole_page(left));
     }
     list.push_back(half_as_wide());
     for (const std::int64_t more : {0, 1}) list.push_back(own_chunk(more));
