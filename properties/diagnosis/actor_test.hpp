@@ -1,6 +1,7 @@
 #pragma once
 // A kernel that computes whatever it is told to, and calls on which every known deviation shows.
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -181,6 +182,16 @@ inline Diagnosis diagnosed_by(search::Kernel& kernel, const char* line) {
 inline Diagnosis diagnosed_of(Answer answer, const char* line) {
     Actor actor(std::move(answer));
     return diagnosed_by(actor, line);
+}
+
+/// What a kernel that computes this one of `all` is taken for.
+inline std::string played(const std::vector<Deviation>& all, const char* id, const char* line) {
+    const auto own = std::ranges::find(all, id, &Deviation::id);
+    if (own == all.end()) return "no such deviation";
+    const auto answer = [own](const Specification& s, const bound::Expected& truth) {
+        return predict(*own, s, truth).value_or(truth);
+    };
+    return diagnosed_of(answer, line).id;
 }
 
 }  // namespace attest::diagnosis

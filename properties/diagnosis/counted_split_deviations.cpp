@@ -169,17 +169,20 @@ constexpr MergedBy merged_by[] = {
     {"lse_exp", "exp2 of their log-sum-exps", true, std::numbers::ln2},
 };
 
-// exp(f (m_s - m)) in place of exp(m_s - m), f being log2(e) or ln(2); or so of the log-sum-exps.
-Deviation splits_of_other_base(const MergedBy& by, std::int64_t tile) {
-    return weight_deviation(
-        fmt::format("splits_merged_{}_{}", by.id, tile),
-        fmt::format("splits{} merged by {}", of_whole_tiles(tile), by.says),
-        [by, tile](const Specification& s, const oracle::RowDetail& row,
-                   KeyExtent span) -> std::optional<WeightChange> {
-            if (s.problem.splits < 2) return WeightChange{};
-            if (s.problem.sink) return std::nullopt;
+// exp(f (m_s - m)) in place of exp(m_s - m), f being log2(e) or ln(2); or so of the log-sum-exps. A
+// sink is no split: its weight is exp(sink - m), and m is the largest of it and all splits, or of
+// the splits alone.
+Deviation splits_of_other_base(const MergedBy& by, std::int64_t tile, bool sink_apart) {
+    const std::string id = fmt::format("splits_merged_{}_{}", by.id, tile);
+    Deviation d = weight_deviation(
+        id + (sink_apart ? "_sink_apart" : ""),
+        fmt::format("splits{} merged by {}{}", of_whole_tiles(tile), by.says,
+                    sink_apart ? ", a sink left out of the largest" : ""),
+        [by, tile, sink_apart](const Specification& s, const oracle::RowDetail& row,
+                               KeyExtent span) -> std::optional<WeightChange> {
+            if (s.problem.splits < 2 || (sink_apart && !s.problem.sink)) return WeightChange{};
             std::vector<std::pair<KeyExtent, double>> parts;
-            double most = -infinite;
+            double most = s.problem.sink && !sink_apart ? row.sink : -infinite;
             for (const KeyExtent keys : splits_of(s.problem, span, {tile})) {
                 const auto lse = lse_between(row, keys);
                 if (!lse) continue;
@@ -192,6 +195,7 @@ Deviation splits_of_other_base(const MergedBy& by, std::int64_t tile) {
                           (by.factor - 1) * (by_this - most));
             return WeightChange{std::move(change), {}};
         });
+    return sink_apart ? as_form_of(id, std::move(d)) : d;
 }
 
 }  // namespace
@@ -207,7 +211,8 @@ std::vector<Deviation> counted_without_keys(bool paged) {
         list.push_back(empty_splits_counted(unit));
     for (const MergedBy& by : merged_by)
         for (const std::int64_t tile : {1, 16, 32, 64, 128})
-            list.push_back(splits_of_other_base(by, tile));
+            for (const bool sink_apart : {false, true})
+                list.push_back(splits_of_other_base(by, tile, sink_apart));
     for (const std::int64_t tile : {8, 16, 32, 64, 128})
         for (const bool unmasked : {true, false}) list.push_back(slots_counted(tile, unmasked));
     return list;
