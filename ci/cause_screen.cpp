@@ -133,6 +133,7 @@ void draw_cause(Screen& s, const RunFinding& f, std::size_t causes, bool first) 
                       : ", not explained by the above"));
     s.fact("problem", s.bold(f.problem));
     draw_diagnosis(s, f);
+    if (!f.held_in.empty()) s.fact("held in", f.held_in);
     draw_boundary(s, f);
     s.fact("smallest case", s.bold(f.smallest));
     draw_element(s, f.element);

@@ -137,6 +137,21 @@ TEST(CheckScreen, AFamilyThatWasNotAskedSaysWhatIsTrueOfMostOfIt) {
     EXPECT_EQ(text.find("a first law alone"), std::string::npos) << text;
 }
 
+TEST(CheckScreen, AKernelThatIsDeniedSomethingIsToldWhatItMayNotDo) {
+    RunReport report = ended(golden_report("check_fail"));
+    const auto text_of = [&report](const char* problem) {
+        for (diagnosis::CounterexampleReport& c : report.counterexamples)
+            c.example.verdict.violation->problem = problem;
+        return draw_check(report, {80, false, false}, "attest-out");
+    };
+    const char* denied = "the kernel returned an error: open: Permission denied";
+    report.run.kernel.barriers.clear();
+    EXPECT_EQ(text_of(denied).find("--unconfined"), std::string::npos);
+    report.run.kernel.barriers = {"files"};
+    EXPECT_NE(text_of(denied).find("--unconfined lifts that"), std::string::npos);
+    EXPECT_EQ(text_of("the kernel returned an error: no").find("--unconfined"), std::string::npos);
+}
+
 TEST(CheckScreen, HostileTextIsHarmless) {
     RunReport report = ended(golden_report("check_fail"));
     const std::string evil = "\x1b[2J\x07\r\n<script>\xff\xc2\x9b" + std::string(500, 'W');

@@ -107,6 +107,17 @@ void say_remedy(const RunReport& report, const diagnosis::CounterexampleReport& 
         "that it takes this; by design? say no in supports(), or in takes of its manifest" + when;
 }
 
+/// In the words of the C library, with which an error of Python ends, too.
+void say_held_in(const RunReport& report, RunFinding& out) {
+    if (report.run.kernel.barriers.empty()) return;
+    for (const char* denied :
+         {"Permission denied", "Operation not permitted", "Read-only file system"})
+        if (out.problem.find(denied) != std::string::npos)
+            out.held_in =
+                "it writes below the folders for temporary files and caches alone, and opens no "
+                "socket; --unconfined lifts that";
+}
+
 void say_boundary(const diagnosis::Boundary& b, RunFinding& out) {
     if (b.inside_failed == 0) return;
     out.share = count_text(b.inside_failed) + " of " + counted(b.inside, "case");
@@ -190,6 +201,7 @@ RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleRe
     say_diagnosis(one, out);
     say_boundary(one.boundary, out);
     say_remedy(report, one, out);
+    say_held_in(report, out);
     out.places = places_of(report, one);
     out.fingerprint = sha256_hex(report.run.kernel.manifest.name + "\n" + one.example.law + "\n" +
                                  print(one.example.smallest));

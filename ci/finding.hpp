@@ -44,6 +44,8 @@ struct RunFinding {
     std::string fails, share;               ///< when, and in how many cases
     std::string smallest;
     ElementWords element;
+    /// What a kernel may not do that says it was denied something; else empty.
+    std::string held_in;
     std::string confirmed, replay;
     std::vector<KernelPlace> places;  ///< in the kernel's source, the first is the main one
     std::string fingerprint;  ///< SHA-256 of kernel, law and smallest case: the same in every run

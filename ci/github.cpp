@@ -128,6 +128,7 @@ std::string cause_part(const RunFinding& f, std::size_t number) {
             (f.laws.size() > 1 ? " and " + std::to_string(f.laws.size() - 1) + " more" : ""));
     row("it computes", markdown_escaped(f.computes));
     row("it declares", markdown_escaped(f.declares));
+    row("held in", markdown_escaped(f.held_in));
     row("fails", markdown_escaped(f.when()));
     row("smallest case", code(f.smallest));
     row("observed", markdown_escaped(f.element.line()));

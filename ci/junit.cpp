@@ -32,6 +32,7 @@ std::string facts(const RunFinding& f) {
     line("observed", f.element.line());
     line("it computes", f.computes);
     line("it declares", f.declares);
+    line("held in", f.held_in);
     line("fails", f.when());
     line("smallest case", f.smallest);
     line("confirmed", f.confirmed);

@@ -25,6 +25,7 @@ Html facts_of(const RunFinding& f) {
         out << "</dd>\n";
     }
     fact(out, "it declares", f.declares);
+    fact(out, "held in", f.held_in);
     fact(out, "fails", f.when());
     out << "<dt>smallest case</dt><dd><code>" << Text{f.smallest} << "</code></dd>\n";
     fact(out, "found",

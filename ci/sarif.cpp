@@ -55,6 +55,7 @@ std::string sentences(const RunFinding& f) {
     std::string text = f.problem + ".";
     if (!f.computes.empty()) text += " It computes: " + f.computes + ".";
     if (!f.declares.empty()) text += " It declares: " + f.declares + ".";
+    if (!f.held_in.empty()) text += " Held in: " + f.held_in + ".";
     if (!f.fails.empty()) text += " It fails: " + f.when() + ".";
     return text + " Smallest case: " + f.smallest + ". Replay: " + f.replay;
 }

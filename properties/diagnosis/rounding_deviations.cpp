@@ -144,7 +144,7 @@ std::vector<Deviation> rounding_deviations() {
         for (const RoundedScores which :
              {RoundedScores::final, RoundedScores::scaled, RoundedScores::products})
             list.push_back(scores_rounded(narrow, which));
-        // Where inputs are narrow, too, an instruction's own format says which.
+        // An instruction has a format of its own, whatever that of the inputs.
         if (narrow == RoundsTo::bf16 || narrow == RoundsTo::f16)
             list.push_back(scores_rounded(narrow, RoundedScores::tanh));
         std::ranges::move(rounded_weights(narrow), std::back_inserter(list));

@@ -56,7 +56,7 @@ bool Prober::find_accepted(std::vector<Dims> dims) {
     for (const Base& base : bases(capability_.features)) {
         base_ = base;
         tried_dims_ = dims;
-        // Every second channel alone where all are rotated: no refusal of the kernel's.
+        // What does not exist is not refused: an odd dimension whose channels are all rotated.
         std::erase_if(tried_dims_, [&](const Dims& d) {
             const Problem own = problem_of(base_, capability_.formats.front(), d, capability_);
             return is_none(own) || !features_of(own).contains(capability_.takes.always);
