@@ -149,6 +149,12 @@ TEST(CheckScreen, AKernelThatIsDeniedSomethingIsToldWhatItMayNotDo) {
     EXPECT_EQ(text_of(denied).find("--unconfined"), std::string::npos);
     report.run.kernel.barriers = {"files"};
     EXPECT_NE(text_of(denied).find("--unconfined lifts that"), std::string::npos);
+    EXPECT_EQ(text_of(denied).find("socket"), std::string::npos);
+    report.run.kernel.barriers = {"system_calls"};
+    EXPECT_NE(text_of(denied).find("it opens no socket; --unconfined"), std::string::npos);
+    report.run.kernel.barriers = {"processes"};
+    EXPECT_EQ(text_of(denied).find("--unconfined"), std::string::npos);
+    report.run.kernel.barriers = {"files"};
     EXPECT_EQ(text_of("the kernel returned an error: no").find("--unconfined"), std::string::npos);
 }
 

@@ -107,15 +107,22 @@ void say_remedy(const RunReport& report, const diagnosis::CounterexampleReport& 
         "that it takes this; by design? say no in supports(), or in takes of its manifest" + when;
 }
 
-/// In the words of the C library, with which an error of Python ends, too.
+/// In the words of the C library, with which an error of Python ends, too. What this machine does
+/// not hold a kernel from is not said.
 void say_held_in(const RunReport& report, RunFinding& out) {
-    if (report.run.kernel.barriers.empty()) return;
-    for (const char* denied :
-         {"Permission denied", "Operation not permitted", "Read-only file system"})
-        if (out.problem.find(denied) != std::string::npos)
-            out.held_in =
-                "it writes below the folders for temporary files and caches alone, and opens no "
-                "socket; --unconfined lifts that";
+    constexpr const char* words[] = {"Permission denied", "Operation not permitted",
+                                     "Read-only file system"};
+    const auto denied = [&out](const char* word) {
+        return out.problem.find(word) != out.problem.npos;
+    };
+    if (std::ranges::none_of(words, denied)) return;
+    for (const auto& [barrier, says] :
+         {std::pair{"files", "it writes below the folders for temporary files and caches alone"},
+          std::pair{"system_calls", "it opens no socket"}})
+        if (std::ranges::find(report.run.kernel.barriers, barrier) !=
+            report.run.kernel.barriers.end())
+            out.held_in += std::string(says) + "; ";
+    if (!out.held_in.empty()) out.held_in += "--unconfined lifts that";
 }
 
 void say_boundary(const diagnosis::Boundary& b, RunFinding& out) {

@@ -113,9 +113,9 @@ void write_findings(RunObserver& out, RunReport& report, const search::CampaignR
     }
     // A device may be one process's alone.
     const bool on_device = kernel.manifest().memory == kernel::Memory::cuda;
-    for (auto& c :
-         explanations(open, kernel, another, on_device ? 1 : plan.options.jobs, interrupt.count()))
-        counterexamples.push_back(std::move(c));
+    std::ranges::move(
+        explanations(open, kernel, another, on_device ? 1 : plan.options.jobs, interrupt.count()),
+        std::back_inserter(counterexamples));
     auto unproven = taken_if(counterexamples, [](const diagnosis::CounterexampleReport& c) {
         return !search::is_proven(c.example.confirmed.how);
     });
@@ -154,14 +154,12 @@ bool is_of_kernel(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
     } catch (const worker::KernelGone&) {
-        return true;
     } catch (const worker::LoadCrash&) {
-        return true;
     } catch (const BadInput&) {
-        return true;
     } catch (...) {
         return false;
     }
+    return true;
 }
 
 // The campaign's result, whatever ends it.
