@@ -261,6 +261,15 @@ std::vector<Deviation> pages_beside() {
                      const std::int64_t own = key.index / slots;
                      return cell_in_page(s, key, own > 0 && own == whole ? own - 1 : own);
                  }));
+    for (const std::int64_t kept : {256, 128})
+        list.push_back(in_pages("page_numbers_modulo_" + std::to_string(kept),
+                                "page n mod " + std::to_string(kept) +
+                                    " of the pool in place of page n of it, whose number it is",
+                                [kept](const Specification& s, const Key& key) {
+                                    CacheCell cell = right_cell(s, key);
+                                    cell.page %= kept;
+                                    return cell;
+                                }));
     for (const std::int64_t step : {4, 8, 16, 32, 64})
         list.push_back(in_pages(
             "pages_of_first_in_" + std::to_string(step),

@@ -122,6 +122,11 @@ TEST(StrayRead, DiesOfItInSomeCallLikeThis) {
     EXPECT_FALSE(dies_of_stray_read(kernel, plain, {}));
     kernel.access = worker::Fault::Access::write;
     EXPECT_FALSE(dies_of_stray_read(kernel, paged, {}));
+    plain.smallest = parse_case("b1 hq1 hkv1 tq1 tk3 d2 f32 q [1,2] k [1,2,3,4,5,6]");
+    kernel.first = 5;  // widened, its listed numbers would be too few
+    kernel.calls = 0;
+    kernel.access = worker::Fault::Access::read;
+    EXPECT_TRUE(dies_of_stray_read(kernel, plain, {}));
 }
 
 TEST(Cause, WhatADefectMakesOfSomeCallsIsNoOther) {

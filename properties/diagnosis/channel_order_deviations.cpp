@@ -66,6 +66,41 @@ Specification turned_before(const Specification& s) {
     return out;
 }
 
+/// Where the rotated pairs of queries are stored in the order of the other style, and so are those
+/// of keys, a product does not show it, but beside keys that lie rotated in the cache.
+Deviation queries_in_other_order(RopeStyle style) {
+    const bool halves = style == RopeStyle::interleaved;
+    return {.id = std::string("rope_queries_in_") + (halves ? "halves" : "pairs"),
+            .says = std::string("turned queries in the order of ") +
+                    (halves ? "halves" : "interleaved pairs") +
+                    ", beside keys that lie rotated in the cache in that of " +
+                    (halves ? "interleaved pairs" : "halves"),
+            .respecify = [style](const Specification& s) -> std::optional<Specification> {
+                const Rope& rope = s.problem.rope;
+                const std::int64_t dims = rope.dims == 0 ? s.problem.dim_qk : rope.dims;
+                if (rope.style != style || !s.problem.cache.keys_rotated || dims < 4)
+                    return std::nullopt;
+                const Rope other{.style = style == RopeStyle::half ? RopeStyle::interleaved
+                                                                   : RopeStyle::half};
+                Specification out = turned_before(s);
+                const Tensor q = out.inputs[Role::q];
+                Tensor& stored = out.inputs[Role::q];
+                const auto move = [&](std::int64_t b, std::int64_t h, std::int64_t i) {
+                    for (std::int64_t pair = 0; pair < dims / 2; ++pair) {
+                        const auto [x, y] = pair_of(rope, dims, pair);
+                        const auto [to_x, to_y] = pair_of(other, dims, pair);
+                        stored.put(b, h, i, to_x, q.at(b, h, i, x));
+                        stored.put(b, h, i, to_y, q.at(b, h, i, y));
+                    }
+                };
+                const Shape shape = q.shape();
+                for (std::int64_t b = 0; b < shape[0]; ++b)
+                    for (std::int64_t h = 0; h < shape[1]; ++h)
+                        for (std::int64_t i = 0; i < shape[2]; ++i) move(b, h, i);
+                return out;
+            }};
+}
+
 // Turned back to where it was: not turned.
 std::optional<Specification> last_of_odd_pairs_left(const Specification& s) {
     if (!has_rope(s) || s.problem.cache.keys_rotated) return std::nullopt;
@@ -182,7 +217,9 @@ std::vector<Deviation> channel_orders() {
          .respecify = values_in_rows_of_keys},
         {.id = "roots_of_the_scale",
          .says = "queries and keys each times the root of the scale, rounded to their format",
-         .respecify = roots_of_the_scale}};
+         .respecify = roots_of_the_scale},
+        queries_in_other_order(RopeStyle::interleaved),
+        queries_in_other_order(RopeStyle::half)};
     for (const std::int64_t chunk : {128, 64, 32, 16, 8}) list.push_back(last_chunk_alone(chunk));
     for (const Role role : {Role::q, Role::v})
         for (const std::int64_t lanes : {4, 8, 16, 32})

@@ -126,7 +126,7 @@ bool failed_now_and_then(const search::Confirmed& confirmed) {
 }
 
 CounterexampleReport counterexample_report(const search::LawResult& result, search::Kernel* kernel,
-                                           bool races) {
+                                           bool races, const NamedDeviations& named) {
     CounterexampleReport report;
     report.example = *result.counterexample;
     const search::Counterexample& c = report.example;
@@ -138,7 +138,7 @@ CounterexampleReport counterexample_report(const search::LawResult& result, sear
         replay_more(*kernel, report.example);
         if (failed_now_and_then(c.confirmed)) return report;
     }
-    report.diagnosis = diagnose(*kernel, c, result.records);
+    report.diagnosis = diagnose(*kernel, c, result.records, named);
     if (const auto& evidence = report.diagnosis.evidence)
         for (const Evidence& e : evidence->wrong) report.boundary.hear(e.asked.problem);
     Diagnosis& d = report.diagnosis;

@@ -49,6 +49,6 @@ bool failed_now_and_then(const search::Confirmed& confirmed);
 /// Finds out. A null kernel is not asked; nor is one that dies of the case. Of a kernel known to
 /// race, what failed now and then is not asked for what it computes: no answer of it is evidence.
 CounterexampleReport counterexample_report(const search::LawResult& result, search::Kernel* kernel,
-                                           bool races = false);
+                                           bool races = false, const NamedDeviations& named = {});
 
 }  // namespace attest::diagnosis

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -11,21 +10,6 @@
 namespace attest::diagnosis {
 
 namespace {
-
-using Suspects = std::map<std::string, std::shared_ptr<const Deviation>>;
-
-Suspects suspects_of(const std::vector<CounterexampleReport>& counterexamples) {
-    Suspects suspects;
-    const auto add = [&suspects](const Explanation& e) {
-        if (e.deviation) suspects.emplace(e.id, e.deviation);
-    };
-    for (const CounterexampleReport& c : counterexamples) {
-        if (c.died() || !c.diagnosis.known || c.diagnosis.backward) continue;
-        add(c.diagnosis);
-        for (const Explanation& e : c.diagnosis.also) add(e);
-    }
-    return suspects;
-}
 
 bool is_named(const Diagnosis& d, const std::string& id) {
     return (d.known && d.id == id) ||
@@ -71,8 +55,22 @@ std::map<std::string, Explanation> named_in_forward(
 
 }  // namespace
 
+NamedDeviations named_in(const std::vector<CounterexampleReport>& counterexamples) {
+    NamedDeviations named;
+    const auto add = [&named](const Explanation& e) {
+        if (e.deviation && std::ranges::find(named, e.id, &NamedDeviation::id) == named.end())
+            named.push_back({e.id, e.deviation});
+    };
+    for (const CounterexampleReport& c : counterexamples) {
+        if (c.died() || !c.diagnosis.known || c.diagnosis.backward) continue;
+        add(c.diagnosis);
+        for (const Explanation& e : c.diagnosis.also) add(e);
+    }
+    return named;
+}
+
 void cross_examine(std::vector<CounterexampleReport>& counterexamples) {
-    const Suspects suspects = suspects_of(counterexamples);
+    const NamedDeviations suspects = named_in(counterexamples);
     const std::map<std::string, Explanation> named = named_in_forward(counterexamples);
     for (CounterexampleReport& c : counterexamples) {
         Diagnosis& d = c.diagnosis;

@@ -8,6 +8,9 @@
 
 namespace attest::diagnosis {
 
+/// What their forward passes were found to compute, in their order.
+NamedDeviations named_in(const std::vector<CounterexampleReport>& counterexamples);
+
 /// Adds to each counterexample what others' explanations say of its calls. One that agrees with all
 /// of them joins `also`. Where nothing, or only something general, was found, one that predicts the
 /// first of them or most of them joins `shared`: the kernel has that defect there, and a second one

@@ -1,14 +1,12 @@
 #include "properties/diagnosis/diagnose.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 
 #include "properties/diagnosis/agreement.hpp"
 #include "properties/diagnosis/coarser_step.hpp"
+#include "properties/diagnosis/contradiction.hpp"
 #include "properties/diagnosis/diagnose_backward.hpp"
 #include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/dropped_forward.hpp"
@@ -69,61 +67,22 @@ void add_what_says_less(std::vector<Explanation>& accepted, const AllEvidence& e
     if (accepted.empty()) accepted = steps_left(evidence.wrong, refuted);
 }
 
-// An explanation of calls that were chosen by nobody who knew it has to predict those too that were
-// chosen to refute it. What names where it holds is found anew: the relation may be another.
-bool contradicted(const Diagnosis& found, const AllEvidence& evidence) {
-    const JudgedPart part = part_of(evidence.wrong);
-    const auto refuted_by = [&](const Explanation& e) {
-        const auto contradicts = [&](const Evidence& call) {
-            const auto count = count_call(*e.deviation, call, part);
-            return count ? !count->all() : call.wrong();
-        };
-        const auto unlimited = [&](const Problem& p) { return e.holds_in && !e.holds_in(p); };
-        return e.deviation &&
-               (e.refuted || std::ranges::any_of(evidence.wrong, contradicts) ||
-                std::ranges::any_of(evidence.right, contradicts) ||
-                std::ranges::any_of(predicted_richer(*e.deviation, evidence, part), unlimited));
-    };
-    return refuted_by(found) || std::ranges::any_of(found.also, refuted_by);
-}
-
-// Above some length the kernel takes another path, and what is wrong there may be something else:
-// what explains all wrong calls that are shorter, and none that is longer, holds there.
-std::optional<Diagnosis> of_shorter(const Diagnosis& first, const AllEvidence& evidence,
-                                    const std::function<bool(const std::string& id)>& refuted) {
-    if (!first.known || !first.deviation || first.refuted) return std::nullopt;
-    const JudgedPart part = part_of(evidence.wrong);
-    std::int64_t explained = 0, limit = std::numeric_limits<std::int64_t>::max();
-    for (const Evidence& e : evidence.wrong) {
-        const auto count = count_call(*first.deviation, e, part);
-        const std::int64_t keys = e.asked.problem.len_kv;
-        if (!count || !count->all())
-            limit = std::min(limit, keys);
-        else
-            explained = std::max(explained, keys);
-    }
-    if (explained >= limit) return std::nullopt;
-    AllEvidence shorter;
-    for (const std::vector<Evidence>* list : {&evidence.wrong, &evidence.right})
-        for (const Evidence& e : *list)
-            if (e.asked.problem.len_kv < limit) shorter.add_probe(e);
-    constexpr std::size_t wrong_min = 3;
-    if (shorter.wrong.size() < wrong_min) return std::nullopt;
-    Diagnosis found = explain_evidence(shorter, refuted);
-    if (!found.known || found.refuted || found.id != first.id) return std::nullopt;
-    const auto limited = [&](Explanation& e) {
-        e.says +=
-            fmt::format(", of up to {} keys; of {} it computes something else", explained, limit);
-    };
-    limited(found);
-    std::ranges::for_each(found.also, limited);
-    return found;
-}
-
 // Something predicts every call, within bounds that admit the truth as well: numbers taken for 0
 // show in smaller ones, and others in larger ones.
 bool fits_untold(const Diagnosis& found) {
     return !found.known && found.of > 0 && found.agree == found.of;
+}
+
+/// Of what does not explain it all, what comes nearest.
+void tell_next(std::span<const DeviationScore> others, bool first, Diagnosis& found) {
+    const auto agree = [](const DeviationScore& s) { return s.count.agree; };
+    const auto next = std::ranges::max_element(others, {}, agree);
+    if (next == others.end()) return;
+    found.next_id = next->deviation->id;
+    found.next_agree = next->count.agree;
+    if (!first) return;
+    found.agree = next->count.agree;
+    found.of = next->count.of;
 }
 
 Explanation depends_on(std::string id, const std::string& what) {
@@ -149,7 +108,8 @@ Explanation remembered() {
 }
 
 Diagnosis explain_evidence(const AllEvidence& evidence,
-                           const std::function<bool(const std::string& id)>& refuted) {
+                           const std::function<bool(const std::string& id)>& refuted,
+                           const NamedDeviations& named) {
     Diagnosis found;
     found.cases = static_cast<std::int64_t>(evidence.wrong.size());
     if (evidence.wrong.empty()) return found;
@@ -176,34 +136,29 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
             accepted.push_back(explanation_of(*s, evidence, part));
         return accepted;
     };
-    try_all(deviations());
+    for (const NamedDeviation& d : named) try_all({d.deviation.get(), 1});
     std::vector<Explanation> accepted = accept();
-    const std::vector<Deviation> more_deviations = further_deviations(accepted, evidence);
-    try_all(more_deviations);
-    if (!more_deviations.empty()) accepted = accept();
-    std::vector<Deviation> of_rows;
-    if (std::ranges::all_of(accepted, &Explanation::unlimited))
-        of_rows = in_some_rows(deviations(), evidence);
-    try_all(of_rows);
-    if (!of_rows.empty()) accepted = accept();
+    std::erase_if(accepted, &Explanation::refuted);
+    std::vector<Deviation> more_deviations, of_rows;
+    if (accepted.empty()) {
+        scores.clear();
+        try_all(deviations());
+        accepted = accept();
+        more_deviations = further_deviations(accepted, evidence);
+        try_all(more_deviations);
+        if (!more_deviations.empty()) accepted = accept();
+        if (std::ranges::all_of(accepted, &Explanation::unlimited))
+            of_rows = in_some_rows(deviations(), evidence);
+        try_all(of_rows);
+        if (!of_rows.empty()) accepted = accept();
+    }
     found.tried = static_cast<std::int64_t>(scores.size());
     // What right calls refute is said where it is known where it holds, and behind what they agree
     // with.
     found.limit_open = std::erase_if(accepted, &Explanation::unlimited) > 0;
     std::ranges::stable_partition(accepted, [](const Explanation& e) { return !e.refuted; });
     if (output) add_what_says_less(accepted, evidence, refuted);
-    const auto more = [](const DeviationScore& a, const DeviationScore& b) {
-        return a.count.agree < b.count.agree;
-    };
-    const auto others = std::ranges::find_if_not(scores, explains);
-    if (const auto next = std::max_element(others, scores.end(), more); next != scores.end()) {
-        found.next_id = next->deviation->id;
-        found.next_agree = next->count.agree;
-        if (accepted.empty()) {
-            found.agree = next->count.agree;
-            found.of = next->count.of;
-        }
-    }
+    tell_next({std::ranges::find_if_not(scores, explains), scores.end()}, accepted.empty(), found);
     if (accepted.empty()) {
         if (output) found.fits = fitting_steps(evidence.wrong);
         for (const DeviationScore& s : scores)
@@ -217,7 +172,8 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
 }
 
 Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample& counterexample,
-                           const std::vector<search::CaseRecord>& records) {
+                           const std::vector<search::CaseRecord>& records,
+                           const NamedDeviations& named) {
     AllEvidence evidence = gather_evidence(kernel, counterexample, records);
     const law::Property* law = law::find_property(counterexample.law);
     // What is too large to be looked at is not known to be right by itself.
@@ -243,7 +199,7 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
     const auto refuted = [&](const std::string& id) {
         return step_refuted(kernel, counterexample.smallest, id);
     };
-    Diagnosis found = explain_evidence(evidence, refuted);
+    Diagnosis found = explain_evidence(evidence, refuted, named);
     if (fits_untold(found)) {
         add_magnitudes(evidence, kernel, counterexample.smallest);
         found = explain_evidence(evidence, refuted);
@@ -273,18 +229,18 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
 }
 
 Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
-                   const std::vector<search::CaseRecord>& records) {
+                   const std::vector<search::CaseRecord>& records, const NamedDeviations& named) {
     if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
     if (auto backward = diagnose_backward(kernel, counterexample, records)) return *backward;
     if (counterexample.smallest.problem.dropout.p == 0)
-        return diagnose_forward(kernel, counterexample, records);
+        return diagnose_forward(kernel, counterexample, records, named);
     if (!wrong_without_dropout(kernel, counterexample))
         return diagnose_dropout(kernel, counterexample, records);
     search::Counterexample plain = counterexample;
     std::vector<search::CaseRecord> plain_records = records;
     plain.smallest.problem.dropout = plain.found.tried.problem.dropout = {};
     for (search::CaseRecord& record : plain_records) record.tried.problem.dropout = {};
-    Diagnosis found = diagnose_forward(kernel, plain, plain_records);
+    Diagnosis found = diagnose_forward(kernel, plain, plain_records, named);
     const auto told = [](Explanation& e) {
         for (std::string* text : {&e.says, &e.bare})
             if (!text->empty()) *text += ", seen without dropout";

@@ -80,12 +80,21 @@ struct Diagnosis : Explanation {
     bool in_place_alone = false;
 };
 
-/// What the kernel computes instead. A deviation may have nothing to say of some calls (the splits
-/// a kernel chose by itself, say), but of half of them it must. Where no call shows anything wrong
-/// the cases are run again with NaN among the keys; and where laws of memory between calls failed
-/// on answers that are right by themselves, that is what is told.
+/// What other counterexamples of a kernel were found to be, each id once.
+struct NamedDeviation {
+    std::string id;  ///< of the explanation
+    std::shared_ptr<const Deviation> deviation;
+};
+using NamedDeviations = std::vector<NamedDeviation>;
+
+/// What the kernel computes instead. Where something `named` agrees with all calls, wrong and
+/// right, it is that, and nothing else is tried. A deviation may have nothing to say of some calls
+/// (the splits a kernel chose by itself, say), but of half of them it must. Where no call shows
+/// anything wrong the cases are run again with NaN among the keys; and where laws of memory between
+/// calls failed on answers that are right by themselves, that is what is told.
 Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
-                   const std::vector<search::CaseRecord>& records);
+                   const std::vector<search::CaseRecord>& records,
+                   const NamedDeviations& named = {});
 
 /// An answer that depends on earlier calls.
 Explanation remembered();
@@ -93,6 +102,7 @@ Explanation remembered();
 /// The same for evidence that is already at hand. A coarser step is named where `refuted` does not
 /// say that the kernel takes none such.
 Diagnosis explain_evidence(const AllEvidence& evidence,
-                           const std::function<bool(const std::string& id)>& refuted = {});
+                           const std::function<bool(const std::string& id)>& refuted = {},
+                           const NamedDeviations& named = {});
 
 }  // namespace attest::diagnosis

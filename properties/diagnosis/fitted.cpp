@@ -179,6 +179,11 @@ std::vector<Deviation> other_tails(const AllEvidence& evidence) {
 // All that is known, tried on a call of so many keys, takes a minute.
 constexpr std::int64_t keys_of_all_max = 8192;
 
+bool splits_some(const AllEvidence& evidence) {
+    return std::ranges::any_of(evidence.wrong,
+                               [](const Evidence& e) { return e.asked.problem.splits > 1; });
+}
+
 std::vector<Deviation> all_lists(const AllEvidence& evidence) {
     std::vector<Deviation> list = diagonal_candidates(evidence.wrong);
     for (auto part : {starting_maxima(),
@@ -206,7 +211,7 @@ std::vector<Deviation> all_lists(const AllEvidence& evidence) {
                       inputs_narrowed(),
                       parameters_rounded(),
                       merges_rounded(),
-                      split_outputs_rounded(),
+                      split_outputs_rounded(splits_some(evidence)),
                       sums_of_values_rounded(),
                       weights_of_splits_rounded(),
                       weights_of_tiles_rounded(),

@@ -80,8 +80,10 @@ std::vector<Deviation> weights_of_tiles_rounded();
 /// (rounded_parameter_deviations.cpp).
 std::vector<Deviation> parameters_rounded();
 
-/// Splits merged by rounded numbers (rounded_merge_deviations.cpp).
+/// Splits merged by rounded numbers (rounded_merge_deviations.cpp), or of outputs stored in a
+/// narrower format (split_output_deviations.cpp): of one part alone too, where some are split.
 std::vector<Deviation> merges_rounded();
+std::vector<Deviation> split_outputs_rounded(bool one_alone_too);
 
 /// Several inputs narrowed at once (narrow_input_deviations.cpp).
 std::vector<Deviation> inputs_narrowed();
@@ -109,14 +111,12 @@ std::vector<Deviation> lost_keys();
 /// Outputs times a number from some channel on (channel_factor.cpp).
 std::vector<Deviation> channel_factors(const AllEvidence& evidence);
 
-/// Sinks that are wrong in the output alone (sink_deviations.cpp).
+/// Sinks that are wrong in the output alone, or in the log-sum-exp where there is no key
+/// (sink_deviations.cpp).
 std::vector<Deviation> sinks_in_output();
 
 /// A log-sum-exp whose maximum is held above a number (lse_scale_deviations.cpp).
 std::vector<Deviation> lse_maximum_held();
-
-/// Outputs of splits stored in a narrower format (split_output_deviations.cpp).
-std::vector<Deviation> split_outputs_rounded();
 
 /// Strides of other tensors (stride_deviations.cpp).
 std::vector<Deviation> other_strides();
@@ -138,7 +138,7 @@ std::vector<Deviation> lse_in_other_rows();
 /// Masks that are one for every sequence, head, query or key (mask_tensor_deviations.cpp).
 std::vector<Deviation> shared_masks();
 
-/// Slopes and sinks of other heads (head_parameter_deviations.cpp).
+/// Slopes, sinks and masks of other heads (head_parameter_deviations.cpp).
 std::vector<Deviation> numbers_of_other_heads();
 
 /// Lengths and documents of others (length_deviations.cpp).

@@ -1,4 +1,4 @@
-// One number a head, a slope of ALiBi or a sink, taken of another head.
+// One number a head, a slope of ALiBi or a sink, or one mask a head, taken of another head.
 
 #include <functional>
 #include <string>
@@ -56,6 +56,32 @@ Deviation of_other_head(std::vector<Role> roles, const std::string& id, const st
             }};
 }
 
+/// Where each head has a mask of its own; of additive ones alone, or of both kinds.
+Deviation mask_of_other_head(const OtherHead& other, bool additive) {
+    return {.id = (additive ? "bias_of_head_" : "mask_of_head_") + other.id,
+            .says = std::string(additive ? "the additive mask of " : "the mask tensor of ") +
+                    other.says,
+            .respecify = [additive, head = other.head](
+                             const Specification& s) -> std::optional<Specification> {
+                const bool has = additive ? s.problem.mask.tensor.kind == MaskKind::additive
+                                          : s.problem.mask.tensor.kind != MaskKind::none;
+                if (!has || s.inputs[Role::mask].shape()[1] == 1) return std::nullopt;
+                const Tensor& mask = s.inputs[Role::mask];
+                bool differs = false;
+                Specification out = s;
+                out.inputs.put(
+                    Role::mask,
+                    remake(mask.type(), mask.shape(),
+                           [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+                               const double v = mask.at(b, head(s.problem, h), i, j);
+                               differs = differs || v != mask.at(b, h, i, j);
+                               return v;
+                           }));
+                return differs ? std::optional(std::move(out)) : std::nullopt;
+            },
+            .tells = law::Tells::visibility};
+}
+
 OtherHead modulo(std::int64_t n) {
     return {"modulo_" + std::to_string(n), "head h mod " + std::to_string(n),
             [n](const Problem&, std::int64_t h) { return h % n; }};
@@ -71,6 +97,9 @@ std::vector<Deviation> numbers_of_other_heads() {
         list.push_back(of_other_head({Role::sinks}, "sink_of_", "the sink of ", other));
         list.push_back(of_other_head({Role::alibi_slopes, Role::sinks}, "alibi_and_sink_of_",
                                      "the ALiBi slope and the sink of ", other));
+        const Deviation mask = mask_of_other_head(other, false);
+        list.push_back(mask);
+        list.push_back(as_form_of(mask.id, mask_of_other_head(other, true)));
     };
     for (const OtherHead& other : other_heads_of_numbers) add(other);
     for (const std::int64_t n : {64, 32, 16, 8, 4, 2}) add(modulo(n));

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/diagnose.hpp"
+#include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 
 namespace attest::diagnosis {
@@ -68,17 +70,57 @@ TEST(OneDefect, WhatSplitsTellOfTilesRefutesNothing) {
     EXPECT_EQ(explain_evidence(evidence).id, "sum_rounded_bf16_32");
 }
 
-// Scores some 12 below the start: weights of f16 have lost bits, and the output is no NaN yet.
-TEST(OneDefect, AMaximumThatStartsAtZeroIsNamedInF16) {
-    const auto& own = *std::ranges::find(deviations(), "maximum_finite_f16", &Deviation::id);
-    Actor low([&own](const Specification& s, const bound::Expected& truth) {
-        return predict(own, s, truth).value_or(truth);
+/// What a kernel is taken for that feeds its weights to the second product in f16.
+std::string played_in_f16(std::span<const Deviation> all, const char* id, const char* line) {
+    const auto own = std::ranges::find(all, id, &Deviation::id);
+    if (own == all.end()) return "no such deviation";
+    Actor actor([own](const Specification& s, const bound::Expected& truth) {
+        return predict(*own, s, truth).value_or(truth);
     });
     Numerics numerics;
     numerics.weights = NumberFormat::same;
-    low.declare(numerics);
-    EXPECT_EQ(diagnosed_by(low, "b1 hq1 hkv1 tq1 tk1 d1 scale 12 f16 q ones k [-1] v [1]").id,
+    actor.declare(numerics);
+    return diagnosed_by(actor, line).id;
+}
+
+// Scores some 12 below the start: weights of f16 have lost bits, and the output is no NaN yet.
+TEST(OneDefect, AMaximumThatStartsAtZeroIsNamedInF16) {
+    EXPECT_EQ(played_in_f16(deviations(), "maximum_finite_f16",
+                            "b1 hq1 hkv1 tq1 tk1 d1 scale 12 f16 q ones k [-1] v [1]"),
               "maximum_finite_f16");
+}
+
+TEST(OneDefect, AMaximumOfHiddenKeysIsNamedInF16) {
+    const std::vector<Deviation> all = starting_maxima();
+    for (const auto& [id, line] :
+         {std::pair{"maximum_of_hidden_f16", "b1 hq2 hkv2 tq7 tk40 d4 causal scale 6 f16"},
+          std::pair{"maximum_of_hidden_f16_16", "b1 hq2 hkv2 tq40 tk40 d4 causal scale 6 f16"},
+          std::pair{"maximum_of_masked_f16",
+                    "b1 hq2 hkv2 tq9 tk9 d4 causal mask bool scale 6 f16"}})
+        EXPECT_EQ(played_in_f16(all, id, line), id);
+}
+
+// One defect breaks many laws: it is sought once, and held against the calls of all.
+TEST(OneDefect, WhatAnotherLawNamedIsTriedFirst) {
+    const auto known = [](const char* id) {
+        const Deviation& d = *std::ranges::find(deviations(), id, &Deviation::id);
+        return NamedDeviation{id, std::make_shared<const Deviation>(d)};
+    };
+    const NamedDeviation own = known("causal_top_left"), other = known("causal_ignored");
+    Actor actor([&own](const Specification& s, const bound::Expected& truth) {
+        return predict(*own.deviation, s, truth).value_or(truth);
+    });
+    AllEvidence evidence;
+    for (const char* line : {"b1 hq2 hkv2 tq3 tk9 d4 causal f32", "b1 hq2 hkv2 tq5 tk8 d4 f32",
+                             "b1 hq2 hkv2 tq5 tk7 d4 causal f32"})
+        evidence.add(evidence_of(actor, parse_case(line)));
+    ASSERT_EQ(evidence.wrong.size(), 2u);
+    const Diagnosis shared = explain_evidence(evidence, {}, {other, own});
+    EXPECT_EQ(shared.id, "causal_top_left");
+    EXPECT_EQ(shared.tried, 2);
+    const Diagnosis sought = explain_evidence(evidence, {}, {other});
+    EXPECT_EQ(sought.id, "causal_top_left");
+    EXPECT_GT(sought.tried, 2);
 }
 
 /// Whatever its calls hold, one in so many is wrong.

@@ -16,21 +16,18 @@ namespace attest::diagnosis {
 
 namespace {
 
-/// The maxima after each tile of keys, and the last of them.
-struct RunningMaxima {
+/// The maxima after each tile of keys.
+std::vector<double> running_maxima(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile,
+                                   double start = -infinite) {
     std::vector<double> after;
-    double last = -infinite;
-};
-
-RunningMaxima running_maxima(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile,
-                             double start = -infinite) {
-    RunningMaxima m{{}, start};
+    after.reserve(static_cast<std::size_t>((span.end - span.begin + tile - 1) / tile));
+    double most = start;
     for (std::int64_t from = span.begin; from < span.end; from += tile) {
         for (std::int64_t j = from; j < std::min(from + tile, span.end); ++j)
-            m.last = std::max(m.last, row.scores[static_cast<std::size_t>(j)]);
-        m.after.push_back(m.last);
+            most = std::max(most, row.scores[static_cast<std::size_t>(j)]);
+        after.push_back(most);
     }
-    return m;
+    return after;
 }
 
 /// What is left as it was when the maximum grows.
@@ -57,23 +54,25 @@ struct NotRescaledWeights {
 // before the last one, by the maximum before that.
 void add_changes(const oracle::RowDetail& row, KeyExtent span, std::int64_t tile, InTiles in,
                  double start, NotRescaledWeights& change) {
-    const auto [at, most] = running_maxima(row, span, tile, start);
+    const std::vector<double> at = running_maxima(row, span, tile, start);
+    const double most = at.empty() ? start : at.back();
     std::int64_t last_key = span.begin;
     for (std::int64_t j = span.begin; j < span.end; ++j)
         if (in == InTiles::last || row.shares[static_cast<std::size_t>(j)] > 0) last_key = j;
     const std::int64_t last = span.begin + (last_key - span.begin) / tile * tile;
-    const auto of = [&](std::int64_t key) {
-        return key < span.begin ? start : at[static_cast<std::size_t>((key - span.begin) / tile)];
+    const double before_last =
+        last > span.begin ? at[static_cast<std::size_t>((last - 1 - span.begin) / tile)] : start;
+    const auto add = [&](std::int64_t from, std::int64_t to, double by) {
+        for (std::int64_t j = from; j < to; ++j)
+            if (row.shares[static_cast<std::size_t>(j)] > 0)
+                change.keys[static_cast<std::size_t>(j)] = most - by;
     };
-    for (std::int64_t j = span.begin; j < span.end; ++j) {
-        const auto n = static_cast<std::size_t>(j);
-        if (row.shares[n] <= 0) continue;
-        if (in == InTiles::all)
-            change.keys[n] = most - of(j);
-        else if (j < last)
-            change.keys[n] = most - of(last - 1);
-    }
-    if (std::isfinite(start)) change.sink = most - (in == InTiles::all ? start : of(last - 1));
+    auto after = at.begin();
+    if (in == InTiles::all)
+        for (const KeyExtent part : parts_of(span, tile)) add(part.begin, part.end, *after++);
+    else
+        add(span.begin, last, before_last);
+    if (std::isfinite(start)) change.sink = most - (in == InTiles::all ? start : before_last);
 }
 
 /// Of all splits; the first of them starts with the sink.
@@ -151,7 +150,7 @@ std::optional<std::vector<double>> growth_below(const std::vector<KeyExtent>& pa
     const double near = 0x1p-20 * largest;
     std::vector<double> change(row.scores.size(), 0.0);
     for (const KeyExtent part : parts) {
-        const std::vector<double> at = running_maxima(row, part, tile).after;
+        const std::vector<double> at = running_maxima(row, part, tile);
         double later = 0;
         for (std::size_t t = at.size(); t-- > 0;) {
             const std::int64_t from = part.begin + static_cast<std::int64_t>(t) * tile;

@@ -18,10 +18,23 @@ using StartOf = std::function<std::vector<double>(const Specification&, std::siz
 std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
                                             const Specification& s, const bound::Expected& truth);
 
+/// For each row, and each of its keys, a number above the largest score that is seen, which is
+/// subtracted instead of that; -inf where none is.
+using KeyMaxima = std::vector<std::vector<double>>;
+
+/// What becomes of a kernel that feeds its weights to the second product in f16: exp(S - maximum)
+/// of scores a few below it has lost bits there, or all of them. None of other kernels, or where a
+/// sink comes in.
+std::optional<bound::Expected> weights_lost_in_f16(const KeyMaxima& maxima, const Specification& s,
+                                                   const bound::Expected& truth);
+
 /// A deviation of such rows, with that quotient.
 using WhereZero = std::function<std::optional<bound::Expected>(
     double quotient, const Specification&, const bound::Expected& truth)>;
 Deviation underflowing(std::string id, std::string says, bool guarded, WhereZero expected);
+
+/// The largest score of hidden keys too (hidden_maximum_deviations.cpp).
+std::vector<Deviation> maximum_of_hidden(bool guarded);
 
 /// No number at all: exp(S).
 std::vector<Deviation> maximum_not_subtracted(bool guarded);

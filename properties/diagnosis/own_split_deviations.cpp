@@ -38,6 +38,12 @@ std::vector<OwnSplits> ways_to_part() {
                         fmt::format("split to {} keys and more of its own accord", each),
                         [each](std::int64_t keys) { return keys / each; }});
     }
+    for (const std::int64_t each : {64, 128, 256})
+        list.push_back({fmt::format("over_{}", each),
+                        fmt::format("split of its own accord into one part more than it has "
+                                    "whole {} keys",
+                                    each),
+                        [each](std::int64_t keys) { return keys / each + 1; }});
     for (const std::int64_t n : {2, 4, 8, 16})
         list.push_back({std::to_string(n), fmt::format("split into {} of its own accord", n),
                         [n](std::int64_t keys) { return std::min(n, keys); }});
@@ -76,13 +82,15 @@ Deviation parted(const Deviation& d, const OwnSplits& own, std::int64_t rows_mos
     const std::string few =
         rows_most == 0 ? ""
                        : fmt::format(" in calls of up to {} rows of a group's heads", rows_most);
-    const auto split = [of = own.of, rows_most,
-                        asked_too](const Specification& s) -> std::optional<Specification> {
+    const auto split = [of = own.of, rows_most, asked_too, alone = d.by_parts](
+                           const Specification& s) -> std::optional<Specification> {
         if (s.problem.splits > 0) return asked_too ? std::optional(s) : std::nullopt;
         if (rows_most > 0 && rows_of_group(s.problem) > rows_most) return std::nullopt;
         Specification out = s;
         out.problem.splits = of(s.problem.len_kv);
-        return out.problem.splits < 2 ? std::nullopt : std::optional(std::move(out));
+        // One part alone is none, but where that is a form of the same.
+        if (out.problem.splits < 2 && !alone) return std::nullopt;
+        return out;
     };
     Deviation own_accord =
         formula_deviation(fmt::format("{}_own_{}{}", d.id, own.id,
@@ -130,7 +138,7 @@ std::vector<Deviation> deviations_of_splits(bool paged) {
     take(counted_without_keys(paged));
     take(sinks_of_splits());
     take(lse_of_splits());
-    take(split_outputs_rounded());
+    take(split_outputs_rounded(true));
     take(early_limits());
     return list;
 }
@@ -166,6 +174,10 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
         // By how many parts each of the smallest calls has; no wrong call has more rows.
         std::map<std::vector<std::int64_t>, bool> explained;
         for (const OwnSplits& own : ways) {
+            const auto is_parted = [&own](const Evidence* e) {
+                return own.of(e->asked.problem.len_kv) > 1;
+            };
+            if (std::ranges::none_of(calls, is_parted)) continue;
             std::vector<std::int64_t> parts;
             for (const Evidence* e : smallest) parts.push_back(own.of(e->asked.problem.len_kv));
             const auto [known, is_new] = explained.emplace(std::move(parts), false);

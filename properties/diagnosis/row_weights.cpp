@@ -34,8 +34,8 @@ struct RowsChanged {
         for (std::size_t n = 0; n < details->size(); ++n) {
             const auto flat = static_cast<std::int64_t>(n);
             const oracle::RowDetail& row = (*details)[n];
-            const KeyExtent span = span_of(s, flat / p.len_q / p.heads_q, flat % p.len_q);
-            rows.push_back(std::isfinite(row.max) ? change(s, row, span) : WeightChange{});
+            const RowKeys keys{span_of(s, flat / p.len_q / p.heads_q, flat % p.len_q), n};
+            rows.push_back(std::isfinite(row.max) ? change(s, row, keys) : WeightChange{});
             if (rows.back()) add(row, *rows.back());
         }
     }

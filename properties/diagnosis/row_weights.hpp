@@ -15,6 +15,11 @@ struct KeyExtent {
     std::int64_t begin = 0, end = 0;
 };
 
+/// Those of a row, which is flat over [batch, heads_q, len_q].
+struct RowKeys : KeyExtent {
+    std::size_t row = 0;
+};
+
 /// A sequence's or document's queries, [begin, end) of theirs, and its keys.
 struct SegmentExtent {
     KeyExtent queries, keys;
@@ -53,7 +58,7 @@ struct WeightChange {
 
 /// None where the row cannot be told: a rounding could go either way.
 using WeightChangeOf = std::function<std::optional<WeightChange>(
-    const Specification&, const oracle::RowDetail&, KeyExtent)>;
+    const Specification&, const oracle::RowDetail&, const RowKeys&)>;
 
 /// The logarithm of the row's sum, its sink included, with the weights changed, by the sum as it
 /// is.

@@ -8,6 +8,7 @@
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/row_weights.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 
 namespace attest::diagnosis {
 
@@ -123,6 +124,30 @@ Deviation sink_not_rescaled(const std::string& what, bool output, bool sum) {
                             });
 }
 
+/// A query that sees no key is taken for one without an answer, whose log-sum-exp is then the
+/// sink's no more. The output is 0 either way.
+Deviation sink_without_keys(const std::string& id, const std::string& says, double value) {
+    return {.id = "sink_without_keys_" + id,
+            .says = "a log-sum-exp of " + says + ", not of the sink, where a query sees no key",
+            .formula = [value](const Specification& s,
+                               const bound::Expected& truth) -> std::optional<bound::Expected> {
+                if (!s.problem.sink || truth.lse.empty()) return std::nullopt;
+                const auto rows = rows_of(s);
+                bound::Expected out;
+                out.lse = truth.lse;
+                bool any = false;
+                for (std::size_t n = 0; n < out.lse.size(); ++n) {
+                    const auto seen = [](double score) { return score != -infinite; };
+                    if (!std::isfinite(out.lse[n].value) ||
+                        std::ranges::any_of((*rows)[n].scores, seen))
+                        continue;
+                    out.lse[n] = {value, 0, 0};
+                    any = true;
+                }
+                return any ? std::optional(std::move(out)) : std::nullopt;
+            }};
+}
+
 }  // namespace
 
 std::vector<Deviation> sink_deviations() {
@@ -209,6 +234,9 @@ std::vector<Deviation> sinks_in_output() {
     all.push_back(
         alone(sink_deviation("sink_twice", "the sink counted twice",
                              [](const Specification&, double v) { return v + std::log(2.0); })));
+    all.push_back(sink_without_keys("minus_infinity", "-inf", -infinite));
+    all.push_back(sink_without_keys("infinity", "+inf", infinite));
+    all.push_back(sink_without_keys("zero", "0", 0));
     return all;
 }
 

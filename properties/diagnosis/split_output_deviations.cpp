@@ -42,12 +42,14 @@ bound::ExpectedElement stored_part(const RowOfValues& of, KeyExtent split, std::
     return {share * (low + high) / 2, 0, share * (high - low) / 2};
 }
 
+// `alone`: where all keys are one part, too.
 std::optional<bound::Expected> merged_of_stored(const Specification& s,
-                                                const bound::Expected& truth, RoundsTo narrow) {
+                                                const bound::Expected& truth, RoundsTo narrow,
+                                                bool alone) {
     const Problem& p = s.problem;
     const std::optional<Precision> format = format_in(narrow, p);
     const bool exact = s.numerics.weights == NumberFormat::f32;
-    if (p.splits < 2 || !format || !exact) return std::nullopt;
+    if ((p.splits < 2 && !alone) || !format || !exact) return std::nullopt;
     const auto rows = rows_of(s);
     const auto dim = static_cast<std::size_t>(value_dim(p));
     bound::Expected out = truth;
@@ -74,17 +76,22 @@ std::optional<bound::Expected> merged_of_stored(const Specification& s,
 
 }  // namespace
 
-std::vector<Deviation> split_outputs_rounded() {
+std::vector<Deviation> split_outputs_rounded(bool one_alone_too) {
     std::vector<Deviation> list;
-    for (const RoundsTo narrow : narrow_or_own)
-        list.push_back(as_form_of(
-            "split_outputs_rounded",
-            formula_deviation(
-                "split_outputs_rounded_" + id_of(narrow),
-                "outputs of splits rounded to " + words_of(narrow) + " before they are merged",
-                [narrow](const Specification& s, const bound::Expected& truth) {
-                    return merged_of_stored(s, truth, narrow);
-                })));
+    for (const bool alone : {false, true}) {
+        if (alone && !one_alone_too) break;
+        for (const RoundsTo narrow : narrow_or_own) {
+            const Deviation rounded = formula_deviation(
+                "split_outputs_rounded_" + id_of(narrow) + (alone ? "_alone" : ""),
+                "outputs of splits rounded to " + words_of(narrow) + " before they are merged" +
+                    (alone ? ", that of one alone too" : ""),
+                [narrow, alone](const Specification& s, const bound::Expected& truth) {
+                    return merged_of_stored(s, truth, narrow, alone);
+                });
+            list.push_back(
+                as_form_of("split_outputs_rounded", alone ? of_parts(rounded) : rounded));
+        }
+    }
     return list;
 }
 

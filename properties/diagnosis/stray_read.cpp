@@ -28,10 +28,12 @@ bool dies_of_case(search::Kernel& kernel, Case like) {
     return false;
 }
 
-// Tensors of whole 64 bytes end at their guards: of 32 channels in 16 bits.
-Case of_whole_lines(Case c) {
+// Tensors of whole 64 bytes end at their guards: of 32 channels in 16 bits. What is read next to
+// them follows from no value.
+Case of_whole_lines(const Case& like) {
     constexpr std::int64_t channels = 32;
     const auto whole = [](std::int64_t n) { return (n + channels - 1) / channels * channels; };
+    Case c{like.problem, {}};
     if (c.problem.dim_v > 0) c.problem.dim_v = whole(c.problem.dim_v);
     c.problem.dim_qk = whole(c.problem.dim_qk);
     return c;

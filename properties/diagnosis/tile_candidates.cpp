@@ -195,7 +195,7 @@ std::vector<Deviation> tile_candidates() {
     for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
         list.push_back(tail_counted(tile));
         for (const bool guarded : {false, true}) list.push_back(hidden_first_tile(tile, guarded));
-        for (const double below : {2.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0})
+        for (const double below : {2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 20.0})
             add_skip(tiles_skipped(tile, below, false));
         for (const double below : {8.0, 10.0, 12.0, 14.0, 16.0, 17.0, 20.0, 24.0})
             add_skip(tiles_skipped(tile, below, true));
