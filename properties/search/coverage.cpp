@@ -208,6 +208,11 @@ CoverageSummary summarise(const std::vector<CoverageReport>& coverage) {
         sum.drawn += possible - undrawn;
         sum.allowed = report.allowed;
         sum.formats.push_back(report.format);
+        const auto mixed = std::ranges::find(report.features, name(Feature::mixed_formats));
+        if (mixed == report.features.end()) continue;
+        const auto place = static_cast<std::size_t>(mixed - report.features.begin());
+        const std::size_t itself = place * (place + 1) / 2 + place;
+        sum.mixed = sum.mixed || (itself < report.pairs.size() && report.pairs[itself] > 0);
     }
     return sum;
 }

@@ -34,6 +34,7 @@ std::vector<CoverageReport> coverage_reports(const CampaignResult& result, std::
 struct CoverageSummary {
     std::int64_t drawn = 0, possible = 0, undrawn = 0, allowed = 0;
     std::vector<Precision> formats;
+    bool mixed = false;  ///< some cases had tensors of several formats
 };
 CoverageSummary summarise(const std::vector<CoverageReport>& coverage);
 

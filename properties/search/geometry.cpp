@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "properties/search/features.hpp"
+#include "reference/problem/validity.hpp"
 
 namespace attest::search {
 
@@ -171,16 +172,21 @@ void ask_heads(Geometry& g, const Problem& p, FeatureSet features, const kernel:
         other.heads_q = heads_kv * group;
         return other;
     };
+    // What is no problem at all, as a batch of packed sequences, tells nothing of the kernel.
+    const auto taken = [&](std::vector<std::int64_t> numbers, const auto& problem_of) {
+        std::erase_if(
+            numbers, [&](std::int64_t n) { return find_contradiction(problem_of(n)).has_value(); });
+        return taken_of(numbers, [&](std::int64_t n) { return takes(problem_of(n)); });
+    };
     const std::int64_t group = group_size(p);
-    g.batches = taken_of(within({1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33}, declared[Quantity::batch]),
-                         [&](std::int64_t n) { return takes(with(n, p.heads_kv, group)); });
-    g.heads_kv =
-        taken_of(within({1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64}, declared[Quantity::heads_kv]),
-                 [&](std::int64_t n) { return takes(with(p.batch, n, group)); });
+    g.batches = taken(within({1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33}, declared[Quantity::batch]),
+                      [&](std::int64_t n) { return with(n, p.heads_kv, group); });
+    g.heads_kv = taken(within({1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64}, declared[Quantity::heads_kv]),
+                       [&](std::int64_t n) { return with(p.batch, n, group); });
     if (features.has(Feature::gqa))
-        g.groups = taken_of(
-            within({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 128}, declared[Quantity::group]),
-            [&](std::int64_t n) { return takes(with(p.batch, p.heads_kv, n)); });
+        g.groups =
+            taken(within({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 128}, declared[Quantity::group]),
+                  [&](std::int64_t n) { return with(p.batch, p.heads_kv, n); });
 }
 
 void ask_pages(Geometry& g, const Problem& p, const kernel::NumberSet& declared,

@@ -160,6 +160,9 @@ TEST_P(Declared, NoDrawIsWasted) {
     std::vector<std::string> narrowed;
     const Capability capability = probed_capability(kernel, narrowed);
     EXPECT_EQ(capability.refused, FeatureSet{});
+    // Nor does what a problem's own rules say, as that packed sequences are no batch, limit it.
+    if (manifest.takes[kernel::Quantity::batch].any())
+        EXPECT_TRUE(capability.geometry.batches.empty());
     // What it always wants leaves its lengths as they were declared.
     if (manifest.takes.always != FeatureSet{}) {
         EXPECT_TRUE(capability.geometry.len_kv.any());
