@@ -69,12 +69,12 @@ void draw_sizes(Screen& s, const RunReport& report) {
 }
 
 void draw_extent(Screen& s, const RunReport& report) {
-    const RunVerdict& v = report.end->verdict;
     const search::CoverageSummary c = search::summarise(report.coverage);
     if (c.possible > 0) {
         std::string formats;
         for (const Precision f : c.formats)
             formats.append(formats.empty() ? "" : ", ").append(name(f));
+        if (c.mixed) formats += " and mixed";
         std::string line =
             count_text(c.drawn) + " of " + count_text(c.possible) + " feature pairs in " + formats;
         if (c.undrawn > 0)
@@ -85,7 +85,7 @@ void draw_extent(Screen& s, const RunReport& report) {
     draw_sizes(s, report);
     if (const std::string fewer = fewer_cases_text(report); !fewer.empty())
         s.line(s.dim("tried     " + fewer), 10);
-    s.line(s.dim("skipped   " + skipped_text(v)), 10);
+    s.line(s.dim("skipped   " + skipped_text(report)), 10);
     if (const std::string refused = refused_text(report); !refused.empty())
         s.line(s.dim("refused   " + clean(refused)), 10);
     if (const std::string chance = chance_text(report); !chance.empty())

@@ -27,7 +27,7 @@ TEST(CheckScreen, WhatWasNotAskedForSaysNothing) {
             law.cases = 0;
         }
     const std::string text = draw_check(ended(std::move(report)), {80, false, false}, "attest-out");
-    EXPECT_NE(text.find("\n  masking        .  "), std::string::npos) << text;
+    EXPECT_NE(text.find("\n  masking      .  "), std::string::npos) << text;
     for (const char* other : {"reference ", "hygiene ", "not selected", "not run"})
         EXPECT_EQ(text.find(std::string("\n  ") + other), std::string::npos) << text;
     EXPECT_EQ(text.find("not selected"), std::string::npos);

@@ -75,7 +75,7 @@ class Doubt(unittest.TestCase):
         screen = self.check("masking.causal", "--profile", "lax.json")
         words = "under profile lax, which fails nothing: 1 law is violated"
         self.assertIn("! HOLDS " + words + "\n", screen)
-        self.assertIn("masking        !", screen)
+        self.assertIn("masking      !", screen)
         self.assertIn("passes profile lax, which fails nothing: 1 law is violated", self.said("run/report.html"))
         self.assertIn("passes profile lax, which fails nothing: 1 law is violated", self.said("s.txt"))
         self.assertIn("violated, not failed: query", self.said("j.xml"))

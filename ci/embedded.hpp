@@ -19,8 +19,8 @@ std::span<const EmbeddedFile> embedded_pages();  ///< style and script of report
 
 std::span<const EmbeddedFile> embedded_examples();  ///< what `attest new` begins with
 
-/// `interface`: the C interface, the manifest word by word, Python and programs; `problem`: what
-/// the fields of a problem mean.
+/// The C interface with the manifest word by word, Python and programs; the frames between the
+/// worker and its host; what the fields of a problem mean.
 std::span<const EmbeddedFile> embedded_manuals();
 
 std::string_view attest_version() noexcept;

@@ -54,20 +54,21 @@ std::string why_nothing_ran(const RunHeader& run, const Family& f) {
     return std::ranges::max_element(laws_of, {}, by_laws)->first;
 }
 
-void draw_family(Screen& s, const RunHeader& run, const Family& f) {
+std::string marks_of(const Screen& s, const RunHeader& run, const Family& f) {
     std::string marks;
-    std::int64_t cases = 0;
-    for (const search::LawReport* law : f.laws) {
-        if (!is_selected(run, *law)) continue;
-        marks += s.mark(mark_word(*law));
-        cases += law->cases;
-    }
+    for (const search::LawReport* law : f.laws)
+        if (is_selected(run, *law)) marks += s.mark(mark_word(*law));
+    return marks;
+}
+
+void draw_family(Screen& s, const RunHeader& run, const Family& f, int marks_most) {
+    const std::string marks = marks_of(s, run, f);
     if (marks.empty()) return;
-    // More marks than most families have begin further left, so that the numbers stand in a column.
-    constexpr int marks_most = 15, name_most = 16;
-    const int spilled = std::max(0, columns_of(marks) - marks_most);
-    const std::string left =
-        s.pad("  " + f.name, name_most - spilled) + " " + s.pad(marks, marks_most) + " ";
+    std::int64_t cases = 0;
+    for (const search::LawReport* law : f.laws)
+        if (is_selected(run, *law)) cases += law->cases;
+    constexpr int name_most = 14;
+    const std::string left = s.pad("  " + f.name, name_most) + " " + s.pad(marks, marks_most) + " ";
     using enum law::Decision;
     if (f.count(holds) + f.count(violated) + f.count(inconclusive) > 0) {
         s.line(left + s.pad_left(count_text(cases), 6) + " " + s.dim("cases") + "  " +
@@ -80,7 +81,11 @@ void draw_family(Screen& s, const RunHeader& run, const Family& f) {
 }  // namespace
 
 void draw_families(Screen& s, const RunReport& report) {
-    for (const Family& f : families_of(report)) draw_family(s, report.run, f);
+    const std::vector<Family> families = families_of(report);
+    int marks_most = 0;
+    for (const Family& f : families)
+        marks_most = std::max(marks_most, columns_of(marks_of(s, report.run, f)));
+    for (const Family& f : families) draw_family(s, report.run, f, marks_most);
     std::string marks;
     for (const std::string_view word :
          {"holds", "doubted", "violated", "inconclusive", "not_run", "not_applicable"}) {

@@ -1,6 +1,12 @@
 #include "ci/manual.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <map>
 #include <sstream>
 #include <vector>
@@ -56,6 +62,14 @@ Completed completed(const CLI::Option& option) {
     return path || option.get_positional() ? Completed::file : Completed::nothing;
 }
 
+/// A folder's README speaks for the folder, another file for itself.
+std::string subject_of(const EmbeddedFile& file) {
+    const std::filesystem::path path(file.path);
+    std::string name = (path.stem() == "README" ? path.parent_path().filename() : path.stem());
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name;
+}
+
 /// The words that a command begins with, where there are but a few.
 std::string first_words(const CLI::App& command) {
     static const std::map<std::string, std::string> by_command{
@@ -63,7 +77,7 @@ std::string first_words(const CLI::App& command) {
         {"completion", "bash zsh"},
         {"key", "new"},
         {"list", "laws kernels mutants profiles fixtures"},
-        {"manual", "interface problem"},
+        {"manual", fmt::format("{}", fmt::join(manual_subjects(), " "))},
         {"new", "c cpp cuda python triton"},
     };
     const auto known = by_command.find(command.get_name());
@@ -250,13 +264,19 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
                    {"bash or zsh: attest completion bash"});
 }
 
+std::vector<std::string> manual_subjects() {
+    std::vector<std::string> subjects;
+    for (const EmbeddedFile& file : embedded_manuals()) subjects.push_back(subject_of(file));
+    return subjects;
+}
+
 std::string manual_page(const CLI::App& app, const std::string& subject) {
-    for (const EmbeddedFile& file : embedded_manuals())
-        if (!subject.empty() && file.path.find("/" + subject + "/") != file.path.npos)
-            return std::string(file.text);
+    const auto named = std::ranges::find(embedded_manuals(), subject, subject_of);
+    if (named != embedded_manuals().end()) return std::string(named->text);
     if (!subject.empty())
         throw BadInput("manual " + subject + ": no such manual",
-                       {"attest manual, attest manual interface or attest manual problem"});
+                       {fmt::format("attest manual, or attest manual with one of {}",
+                                    fmt::join(manual_subjects(), ", "))});
     std::string page = ".TH ATTEST 1\n.SH NAME\nattest \\- " +
                        roff(app.get_description().substr(std::string("attest ").size())) +
                        "\n.SH SYNOPSIS\n.B attest\n.I COMMAND\n[\\fIargument\\fR ...] "

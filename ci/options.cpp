@@ -50,9 +50,13 @@ std::vector<std::string> option_names(const CLI::App& app) {
     const std::string what = rest.empty()                    ? "no command"
                              : rest.front().starts_with("-") ? "no option " + rest.front()
                                                              : "no command " + rest.front();
-    throw BadInput(
-        what + (rest.empty() ? "" : suggestion(rest.front(), names)),
-        {"one of " + all + "; attest --help; of kernels and manifests: attest manual interface"});
+    const std::vector<std::string> manuals = manual_subjects();
+    if (!rest.empty() && std::ranges::find(manuals, rest.front()) != manuals.end())
+        throw BadInput(what + "; it is a manual", {"attest manual " + rest.front()});
+    throw BadInput(what + (rest.empty() ? "" : suggestion(rest.front(), names)),
+                   {"one of " + all +
+                    "; attest --help; of kernels and manifests: attest manual interface; of what a "
+                    "problem means: attest manual problem"});
 }
 
 // An unset variable in a script is no value, and must not pass for none given.

@@ -1,6 +1,7 @@
 #include "ci/run_words.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "ci/number.hpp"
 #include "ci/screen.hpp"
@@ -30,7 +31,11 @@ std::string unjudged(const RunReport& report) {
     };
     const bool dropout = report.run.kernel.manifest.features.has(Feature::dropout) &&
                          std::ranges::none_of(report.laws, of_dropout);
-    return std::string(judged ? "append" : "backward, append") + (dropout ? ", dropout" : "");
+    const bool listed = !report.run.kernel.manifest.gradients.empty();
+    return (judged   ? ""
+            : listed ? "backward, "
+                     : "backward (the manifest lists no gradients), ") +
+           std::string("append (no law calls it)") + (dropout ? ", dropout" : "");
 }
 
 std::string sizes_text(const search::Sizes& sizes) {
@@ -56,10 +61,31 @@ std::string absent_barriers(const KernelReport& kernel) {
     return names;
 }
 
-std::string skipped_text(const RunVerdict& v) {
+namespace {
+
+/// Those that were not run for this reason; by name, where they are few.
+std::string laws_without(const RunReport& report, law::Reason::Kind reason) {
+    constexpr std::int64_t named_max = 2;
+    std::int64_t count = 0;
+    std::string names;
+    for (const search::LawReport& law : report.laws)
+        if (law.verdict.decision == law::Decision::not_run && law.verdict.reason.kind == reason)
+            names.append(count++ == 0 ? "" : ", ").append(law.law);
+    return count <= named_max ? names : counted(count, "law");
+}
+
+}  // namespace
+
+std::string skipped_text(const RunReport& report) {
+    const RunVerdict& v = report.end->verdict;
     std::string text =
-        v.not_applicable == 0 ? "no law" : counted(v.not_applicable, "law") + " not applicable";
-    if (v.not_run > v.cut) text += ", " + counted(v.not_run - v.cut, "law") + " left out";
+        v.not_applicable == 0 ? "" : counted(v.not_applicable, "law") + " not applicable";
+    for (const auto& [reason, by] :
+         {std::pair{law::Reason::Kind::not_in_profile, " left out by the profile"},
+          std::pair{law::Reason::Kind::not_selected, " left out by --match"}})
+        if (const std::string laws = laws_without(report, reason); !laws.empty())
+            text.append(text.empty() ? "" : "; ").append(laws + by);
+    if (text.empty()) text = "no law";
     if (v.cases + v.discarded > 0)
         text += "; " +
                 share_text(static_cast<double>(v.discarded) /

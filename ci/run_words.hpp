@@ -19,9 +19,10 @@ std::map<std::string, std::int64_t> refusals_of(const RunReport& report);
 /// "b 33, hq 128, tq 6 145", nothing of an axis that says none; and "1/3".
 std::string sizes_text(const search::Sizes& sizes);
 std::string shard_text(const RunHeader& run);
-/// "8 laws not applicable, 1 law left out; 6.3 % of draws redrawn". Each of the others is empty
-/// where there is none: the share the kernel refused, chance_of(), and why there were fewer cases.
-std::string skipped_text(const RunVerdict& verdict);
+/// "8 laws not applicable; hygiene.many_calls left out by the profile; 6.3 % of draws redrawn".
+/// Each of the others is empty where there is none: the share the kernel refused, chance_of(), and
+/// why there were fewer cases.
+std::string skipped_text(const RunReport& report);
 std::string refused_text(const RunReport& report);
 std::string chance_text(const RunReport& report);
 std::string fewer_cases_text(const RunReport& report);

@@ -206,12 +206,15 @@ class Usage(unittest.TestCase):
             self.assertIn(".SS attest " + command + "\n", page)
         self.assertIn("\\-\\-profile", page)
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-        for subject, room in (("interface", "kernels"), ("problem", "reference")):
-            with open(os.path.join(root, room, subject, "README.md"), encoding="utf-8") as file:
+        for subject, path in (("interface", "kernels/interface/README.md"), ("problem", "reference/problem/README.md"),
+                              ("protocol", "kernels/worker/PROTOCOL.md")):
+            with open(os.path.join(root, path), encoding="utf-8") as file:
                 self.assertEqual(self.run_in(ATTEST, "manual", subject).stdout, file.read())
         refused = self.run_in(ATTEST, "manual", "manifest")
         self.assertEqual((refused.returncode, refused.stdout), (2, ""))
-        self.assertIn("attest manual interface", refused.stderr)
+        self.assertIn("attest manual with one of interface, protocol, problem", refused.stderr)
+        named = self.run_in(ATTEST, "help", "problem").stderr
+        self.assertEqual(named, "attest: no command problem; it is a manual\n        attest manual problem\n")
         if shutil.which("groff"):
             run = self.run_in("bash", "-c", '"$0" manual | groff -man -ww -Tascii > /dev/null', ATTEST)
             self.assertEqual((run.returncode, run.stderr), (0, ""))
