@@ -189,7 +189,7 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
     if (std::ranges::all_of(evidence.wrong, holds_nonfinite)) {
         std::vector<Case> cases = relatives(counterexample.smallest);
         cases.insert(cases.begin(), {counterexample.smallest, counterexample.found.tried});
-        for (const Case& c : cases) evidence.add(poisoned_evidence(kernel, c));
+        for (const Case& c : cases) add_poisoned(evidence, kernel, c);
     }
     if (std::optional<Explanation> leak = hidden_leaks(kernel, evidence.wrong)) {
         Diagnosis rest;

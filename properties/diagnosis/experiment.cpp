@@ -70,6 +70,22 @@ std::optional<int> limit_of_offsets(search::Kernel& kernel, const Evidence& e) {
     return std::nullopt;
 }
 
+std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tried,
+                                          std::span<const Role> roles) {
+    if (kernel.manifest().dialect.nonfinite != Nonfinite::propagate) return std::nullopt;
+    return evidence_of(kernel, tried, [roles](const Problem& p, TensorSet& inputs) {
+        if (p.len_kv == 0) return;  // there is no last key
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        for (const Role role : roles) {
+            Tensor& tensor = inputs[role];
+            const std::int64_t dim = role == Role::k ? p.dim_qk : value_dim(p);
+            for (std::int64_t head = 0; head < p.batch * p.heads_kv; ++head)
+                for (std::int64_t c = 0; c < dim; ++c)
+                    tensor.set(((head + 1) * p.len_kv - 1) * dim + c, nan);
+        }
+    });
+}
+
 }  // namespace
 
 bool holds_nonfinite(const Evidence& e) {
@@ -81,19 +97,11 @@ bool holds_nonfinite(const Evidence& e) {
     return false;
 }
 
-std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tried) {
-    if (kernel.manifest().dialect.nonfinite != Nonfinite::propagate) return std::nullopt;
-    return evidence_of(kernel, tried, [](const Problem& p, TensorSet& inputs) {
-        if (p.len_kv == 0) return;  // there is no last key
-        const double nan = std::numeric_limits<double>::quiet_NaN();
-        for (const Role role : kv_roles) {
-            Tensor& tensor = inputs[role];
-            const std::int64_t dim = role == Role::k ? p.dim_qk : value_dim(p);
-            for (std::int64_t head = 0; head < p.batch * p.heads_kv; ++head)
-                for (std::int64_t c = 0; c < dim; ++c)
-                    tensor.set(((head + 1) * p.len_kv - 1) * dim + c, nan);
-        }
-    });
+void add_poisoned(AllEvidence& evidence, search::Kernel& kernel, const Case& tried) {
+    evidence.add(poisoned_evidence(kernel, tried, kv_roles));
+    const Role values[] = {Role::v};
+    const Case far{tried.problem, {ValueKind::logit1e3, 1, {}}};
+    evidence.add(poisoned_evidence(kernel, far, values));
 }
 
 std::optional<Explanation> hidden_leaks(search::Kernel& kernel,

@@ -12,8 +12,9 @@
 namespace attest::diagnosis {
 
 /// The case with NaN in the last keys and values, for kernels that promise that what is hidden
-/// never shows. Rows that see those keys are to be NaN, by the reference as well.
-std::optional<Evidence> poisoned_evidence(search::Kernel& kernel, const Case& tried);
+/// never shows, and in the last values alone beside scores of which most weigh nothing. Rows that
+/// see those keys are to be NaN, by the reference as well.
+void add_poisoned(AllEvidence& evidence, search::Kernel& kernel, const Case& tried);
 
 /// NaN or infinity among its keys or values.
 bool holds_nonfinite(const Evidence& evidence);

@@ -6,6 +6,8 @@
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rows_of.hpp"
+#include "reference/oracle/oracle.hpp"
 
 namespace attest::diagnosis {
 
@@ -155,6 +157,22 @@ std::optional<Specification> nan_hides(const Specification& s) {
     return out;
 }
 
+// exp(S - m) of an f32 is 0 from 104 below the largest score on (other_maximum.cpp).
+std::optional<Specification> zero_weights_skipped(const Specification& s) {
+    if (s.problem.format_q == Precision::f64) return std::nullopt;
+    const Tensor& values = s.inputs[Role::v];
+    bool finite = true;
+    for (std::int64_t n = 0; n < values.size() && finite; ++n)
+        finite = std::isfinite(values.get(n));
+    if (finite) return std::nullopt;
+    const auto rows = rows_of(s);
+    return hiding(s, [&](const MaskPlace& p) {
+        const std::int64_t row = (p.batch * s.problem.heads_q + p.head) * s.problem.len_q + p.query;
+        const oracle::RowDetail& of = (*rows)[static_cast<std::size_t>(row)];
+        return of.max - of.scores[static_cast<std::size_t>(p.key)] > 104;
+    });
+}
+
 // `sum > 0` is false of a NaN, and a log-sum-exp of NaN is that of such a sum.
 std::optional<bound::Expected> nan_sums_zero(const Specification& s, bound::Expected out) {
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
@@ -185,7 +203,11 @@ std::vector<Deviation> large_inputs_lost() {
                           nan_sums_zero),
         {.id = "nan_hides",
          .says = "no weight for keys whose score is NaN",
-         .respecify = nan_hides}};
+         .respecify = nan_hides},
+        {.id = "zero_weights_skipped",
+         .says = "no value of a key whose weight underflows to 0: a NaN or an infinity in it is "
+                 "lost",
+         .respecify = zero_weights_skipped}};
 }
 
 std::vector<Deviation> cut_indices() {

@@ -13,11 +13,14 @@
 namespace attest::diagnosis {
 namespace {
 
-/// The calls have two heads of queries that share one of keys; the number is put into key 0.
-std::optional<bound::Expected> predicted_of(const char* id, double number) {
-    const Case tried = parse_case("b1 hq2 hkv1 tq2 tk3 d1 f16 q ones");
+/// The calls have two heads of queries that share one of keys; the number is put into key 0, or
+/// its value.
+std::optional<bound::Expected> predicted_of(
+    const char* id, double number, Role role = Role::k,
+    const char* line = "b1 hq2 hkv1 tq2 tk3 d1 f16 q ones") {
+    const Case tried = parse_case(line);
     Specification s{tried.problem, {}, {}, make_inputs(tried)};
-    s.inputs[Role::k].set(0, number);
+    s.inputs[role].set(0, number);
     const std::vector<Deviation> all = large_inputs_lost();
     const auto own = std::ranges::find(all, id, &Deviation::id);
     if (own == all.end()) throw std::logic_error("no such deviation");
@@ -40,6 +43,18 @@ TEST(LargeInputs, AKeyOfNaNHasNoWeight) {
     const auto own = predicted_of("nan_hides", nan);
     ASSERT_TRUE(own);
     for (const bound::ExpectedElement& e : own->output) EXPECT_TRUE(std::isfinite(e.value));
+}
+
+TEST(LargeInputs, AValueOfNaNIsLostWhereItsWeightUnderflows) {
+    const char* far = "b1 hq2 hkv1 tq2 tk3 d1 f32 q ones k [-200,0,0]";
+    const auto own = predicted_of("zero_weights_skipped", nan, Role::v, far);
+    ASSERT_TRUE(own);
+    for (const bound::ExpectedElement& e : own->output) EXPECT_TRUE(std::isfinite(e.value));
+    EXPECT_FALSE(predicted_of("zero_weights_skipped", 1, Role::v, far));
+    const char* near = "b1 hq2 hkv1 tq2 tk3 d1 f32 q ones k [-80,0,0]";
+    const auto seen = predicted_of("zero_weights_skipped", nan, Role::v, near);
+    ASSERT_TRUE(seen);
+    for (const bound::ExpectedElement& e : seen->output) EXPECT_TRUE(std::isnan(e.value));
 }
 
 TEST(LargeInputs, ZeroForWhatF16HoldsAsInfinite) {
