@@ -57,15 +57,8 @@ std::map<std::string, Explanation> named_in_forward(
 
 NamedDeviations named_in(const std::vector<CounterexampleReport>& counterexamples) {
     NamedDeviations named;
-    const auto add = [&named](const Explanation& e) {
-        if (e.deviation && std::ranges::find(named, e.id, &NamedDeviation::id) == named.end())
-            named.push_back({e.id, e.deviation});
-    };
-    for (const CounterexampleReport& c : counterexamples) {
-        if (c.died() || !c.diagnosis.known || c.diagnosis.backward) continue;
-        add(c.diagnosis);
-        for (const Explanation& e : c.diagnosis.also) add(e);
-    }
+    for (const CounterexampleReport& c : counterexamples)
+        if (!c.died()) add_named(named, c.diagnosis);
     return named;
 }
 
@@ -77,8 +70,8 @@ void cross_examine(std::vector<CounterexampleReport>& counterexamples) {
         if (c.died() || d.cases == 0) continue;
         if (d.backward) examine_backward(d, named);
         if (d.backward || !d.evidence) continue;
-        for (const auto& [id, suspect] : suspects)
-            if (!is_named(d, id)) examine(d, *suspect);
+        for (const NamedDeviation& suspect : suspects)
+            if (!is_named(d, suspect.id)) examine(d, *suspect.deviation);
     }
 }
 

@@ -85,6 +85,13 @@ void tell_next(std::span<const DeviationScore> others, bool first, Diagnosis& fo
     found.of = next->count.of;
 }
 
+/// It holds in the calls in which it was said to hold.
+bool said(const NamedDeviations& named, const Explanation& e) {
+    return e.holds_in && std::ranges::any_of(named, [&e](const NamedDeviation& n) {
+               return n.id == e.id && n.says == e.says;
+           });
+}
+
 Explanation depends_on(std::string id, const std::string& what) {
     Explanation d;
     d.id = std::move(id);
@@ -102,6 +109,16 @@ Explanation unsteady() {
 }
 
 }  // namespace
+
+void add_named(NamedDeviations& named, const Diagnosis& diagnosis) {
+    const auto add = [&named](const Explanation& e) {
+        if (e.deviation && std::ranges::find(named, e.id, &NamedDeviation::id) == named.end())
+            named.push_back({e.id, e.says, e.deviation});
+    };
+    if (!diagnosis.known || diagnosis.backward) return;
+    add(diagnosis);
+    std::ranges::for_each(diagnosis.also, add);
+}
 
 Explanation remembered() {
     return depends_on("remembers", "earlier calls");
@@ -138,7 +155,7 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
     };
     for (const NamedDeviation& d : named) try_all({d.deviation.get(), 1});
     std::vector<Explanation> accepted = accept();
-    std::erase_if(accepted, &Explanation::refuted);
+    std::erase_if(accepted, [&](const Explanation& e) { return e.refuted && !said(named, e); });
     std::vector<Deviation> more_deviations, of_rows;
     if (accepted.empty()) {
         scores.clear();
@@ -209,7 +226,9 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
         add_magnitudes(evidence, kernel, counterexample.smallest);
         if (found.limit_open || contradicted(found, evidence)) {
             const Diagnosis first = std::move(found);
-            found = explain_evidence(evidence, refuted);
+            NamedDeviations before = named;
+            add_named(before, first);
+            found = explain_evidence(evidence, refuted, before);
             if (!found.known)
                 if (auto shorter = of_shorter(first, evidence, refuted)) found = *shorter;
         }

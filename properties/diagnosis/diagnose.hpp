@@ -80,18 +80,22 @@ struct Diagnosis : Explanation {
     bool in_place_alone = false;
 };
 
-/// What other counterexamples of a kernel were found to be, each id once.
+/// What was named before, of other counterexamples of a kernel or of fewer calls; each id once.
 struct NamedDeviation {
-    std::string id;  ///< of the explanation
+    std::string id, says;  ///< of the explanation
     std::shared_ptr<const Deviation> deviation;
 };
 using NamedDeviations = std::vector<NamedDeviation>;
 
+/// Of a forward that is known.
+void add_named(NamedDeviations& named, const Diagnosis& diagnosis);
+
 /// What the kernel computes instead. Where something `named` agrees with all calls, wrong and
-/// right, it is that, and nothing else is tried. A deviation may have nothing to say of some calls
-/// (the splits a kernel chose by itself, say), but of half of them it must. Where no call shows
-/// anything wrong the cases are run again with NaN among the keys; and where laws of memory between
-/// calls failed on answers that are right by themselves, that is what is told.
+/// right, or holds where it did, it is that, and nothing else is tried. A deviation may have
+/// nothing to say of some calls (the splits a kernel chose by itself, say), but of half of them it
+/// must. Where no call shows anything wrong the cases are run again with NaN among the keys; and
+/// where laws of memory between calls failed on answers that are right by themselves, that is what
+/// is told.
 Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
                    const std::vector<search::CaseRecord>& records,
                    const NamedDeviations& named = {});

@@ -104,7 +104,7 @@ TEST(OneDefect, AMaximumOfHiddenKeysIsNamedInF16) {
 TEST(OneDefect, WhatAnotherLawNamedIsTriedFirst) {
     const auto known = [](const char* id) {
         const Deviation& d = *std::ranges::find(deviations(), id, &Deviation::id);
-        return NamedDeviation{id, std::make_shared<const Deviation>(d)};
+        return NamedDeviation{id, d.says, std::make_shared<const Deviation>(d)};
     };
     const NamedDeviation own = known("causal_top_left"), other = known("causal_ignored");
     Actor actor([&own](const Specification& s, const bound::Expected& truth) {

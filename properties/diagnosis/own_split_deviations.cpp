@@ -172,6 +172,7 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
     const std::span<const Evidence* const> smallest(calls.data(), std::min(few, calls.size()));
     for (const Deviation& d : deviations_of_splits(evidence.paged())) {
         // By how many parts each of the smallest calls has; no wrong call has more rows.
+        std::map<std::int64_t, bool> explains_first;
         std::map<std::vector<std::int64_t>, bool> explained;
         for (const OwnSplits& own : ways) {
             const auto is_parted = [&own](const Evidence* e) {
@@ -180,6 +181,9 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
             if (std::ranges::none_of(calls, is_parted)) continue;
             std::vector<std::int64_t> parts;
             for (const Evidence* e : smallest) parts.push_back(own.of(e->asked.problem.len_kv));
+            const auto [first, untried] = explains_first.emplace(parts.front(), false);
+            if (untried) first->second = agrees(parted(d, own, 0, asked), *smallest.front());
+            if (!first->second) continue;
             const auto [known, is_new] = explained.emplace(std::move(parts), false);
             if (is_new) known->second = agrees_with_all(parted(d, own, 0, asked), smallest);
             if (!known->second) continue;

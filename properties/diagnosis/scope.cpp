@@ -98,28 +98,39 @@ std::optional<Scope> one_format(const std::vector<Problem>& wrong,
     return Scope{"in " + std::string(name(format)), of_it};
 }
 
-// Two calls that differ in one feature and in nothing else that is counted, one wrong and one
-// right.
-bool differ_in_one_feature(const Problem& a, const Problem& b) {
-    const FeatureSet of_a = features_of(a), of_b = features_of(b);
+bool differ_in_one(FeatureSet a, FeatureSet b) {
     int different = 0;
     for (int n = 0; n < feature_count; ++n)
-        different += of_a.has(static_cast<Feature>(n)) != of_b.has(static_cast<Feature>(n));
-    return different == 1 && of_one_size(a, b);
+        different += a.has(static_cast<Feature>(n)) != b.has(static_cast<Feature>(n));
+    return different == 1;
+}
+
+// Right calls that differ from a wrong one in one feature and in nothing else that is counted.
+std::vector<Problem> one_feature_apart(const std::vector<Problem>& wrong,
+                                       const std::vector<Problem>& refuting) {
+    std::vector<FeatureSet> of_wrong;
+    std::ranges::transform(wrong, std::back_inserter(of_wrong), features_of);
+    std::vector<Problem> apart;
+    for (const Problem& r : refuting) {
+        const FeatureSet own = features_of(r);
+        for (std::size_t n = 0; n < wrong.size(); ++n)
+            if (differ_in_one(of_wrong[n], own) && of_one_size(wrong[n], r)) {
+                apart.push_back(r);
+                break;
+            }
+    }
+    return apart;
 }
 
 // Nor does what such a pair shows; and in the calls that have the feature there may be a limit.
 std::optional<Scope> one_feature(const std::vector<Problem>& wrong,
                                  const std::vector<Problem>& refuting) {
+    const std::vector<Problem> apart = one_feature_apart(wrong, refuting);
+    if (apart.empty()) return std::nullopt;
     for (const Condition& condition : conditions()) {
         if (condition.of_values) continue;
         const auto holds = [condition](const Problem& p) { return condition.holds({p, {}}); };
-        const auto shown = [&](const Problem& w) {
-            return std::ranges::any_of(refuting, [&](const Problem& r) {
-                return !holds(r) && differ_in_one_feature(w, r);
-            });
-        };
-        if (!std::ranges::all_of(wrong, holds) || !std::ranges::any_of(wrong, shown)) continue;
+        if (!std::ranges::all_of(wrong, holds) || std::ranges::all_of(apart, holds)) continue;
         std::vector<Problem> among;
         std::ranges::copy_if(refuting, std::back_inserter(among), holds);
         if (among.empty()) return Scope{condition.says, holds};
