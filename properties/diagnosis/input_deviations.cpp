@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/row_weights.hpp"
 #include "properties/diagnosis/rows_of.hpp"
 #include "reference/oracle/oracle.hpp"
 
@@ -157,19 +161,32 @@ std::optional<Specification> nan_hides(const Specification& s) {
     return out;
 }
 
-// exp(S - m) of an f32 is 0 from 104 below the largest score on (other_maximum.cpp).
+// exp(S - m) of an f32 is 0 from 104 below the largest score of its split on (other_maximum.cpp).
 std::optional<Specification> zero_weights_skipped(const Specification& s) {
-    if (s.problem.format_q == Precision::f64) return std::nullopt;
+    const Problem& p = s.problem;
     const Tensor& values = s.inputs[Role::v];
     bool finite = true;
     for (std::int64_t n = 0; n < values.size() && finite; ++n)
         finite = std::isfinite(values.get(n));
-    if (finite) return std::nullopt;
+    if (finite || p.format_q == Precision::f64) return std::nullopt;
+    std::vector<std::vector<bool>> lost;
     const auto rows = rows_of(s);
-    return hiding(s, [&](const MaskPlace& p) {
-        const std::int64_t row = (p.batch * s.problem.heads_q + p.head) * s.problem.len_q + p.query;
-        const oracle::RowDetail& of = (*rows)[static_cast<std::size_t>(row)];
-        return of.max - of.scores[static_cast<std::size_t>(p.key)] > 104;
+    for (const oracle::RowDetail& row : *rows) {
+        const auto flat = static_cast<std::int64_t>(lost.size());
+        std::vector<bool>& own = lost.emplace_back(row.scores.size(), false);
+        const KeyExtent span = span_of(s, flat / p.len_q / p.heads_q, flat % p.len_q);
+        for (const KeyExtent part : split_extents(p, span)) {
+            const auto scores = std::span(row.scores)
+                                    .subspan(static_cast<std::size_t>(part.begin),
+                                             static_cast<std::size_t>(part.end - part.begin));
+            const double most = std::ranges::max(scores);
+            for (std::size_t n = 0; n < scores.size(); ++n)
+                own[static_cast<std::size_t>(part.begin) + n] = most - scores[n] > 104;
+        }
+    }
+    return hiding(s, [&](const MaskPlace& at) {
+        const std::int64_t row = (at.batch * p.heads_q + at.head) * p.len_q + at.query;
+        return lost[static_cast<std::size_t>(row)][static_cast<std::size_t>(at.key)];
     });
 }
 
@@ -204,10 +221,10 @@ std::vector<Deviation> large_inputs_lost() {
         {.id = "nan_hides",
          .says = "no weight for keys whose score is NaN",
          .respecify = nan_hides},
-        {.id = "zero_weights_skipped",
-         .says = "no value of a key whose weight underflows to 0: a NaN or an infinity in it is "
-                 "lost",
-         .respecify = zero_weights_skipped}};
+        of_parts({.id = "zero_weights_skipped",
+                  .says = "no value of a key whose weight underflows to 0: a NaN or an infinity in "
+                          "it is lost",
+                  .respecify = zero_weights_skipped})};
 }
 
 std::vector<Deviation> cut_indices() {
