@@ -83,13 +83,9 @@ KeyExtent keys_seen(std::int64_t tile, const Specification& s, std::size_t row) 
 
 std::vector<double> maxima_of(HiddenKeys which, std::int64_t tile, const Specification& s,
                               std::size_t rows) {
-    Specification seen = with_hidden_seen(s, which);
-    if (tile > 0) {
-        Rules rules;
-        rules.mask_tensor = rules.documents = false;
-        seen = with_rules(s, rules);
-    }
-    const auto all = rows_of(seen);
+    Rules nothing_hidden;  // nor parted into documents
+    nothing_hidden.mask_tensor = nothing_hidden.documents = false;
+    const auto all = rows_of(tile > 0 ? with_rules(s, nothing_hidden) : with_hidden_seen(s, which));
     std::vector<double> maxima;
     for (std::size_t n = 0; n < rows; ++n) {
         const KeyExtent keys = keys_seen(tile, s, n);
@@ -164,9 +160,8 @@ Deviation maximum_of_f16(HiddenKeys which, std::int64_t tile, bool guarded) {
             "and where it stands so far above them that every weight underflows",
         guarded,
         [which, tile](double quotient, const Specification& s, const bound::Expected& truth) {
-            const auto few = feeds_f16(s)
-                                 ? weights_lost_in_f16(running_maxima(which, tile, s), s, truth)
-                                 : std::nullopt;
+            const auto few =
+                weights_lost_in_f16(std::bind_front(running_maxima, which, tile), s, truth);
             auto all =
                 maximum_from(std::bind_front(maxima_of, which, 0), quotient, s, few ? *few : truth);
             return all ? all : few;
@@ -175,9 +170,11 @@ Deviation maximum_of_f16(HiddenKeys which, std::int64_t tile, bool guarded) {
 
 }  // namespace
 
-std::optional<bound::Expected> weights_lost_in_f16(const KeyMaxima& maxima, const Specification& s,
+std::optional<bound::Expected> weights_lost_in_f16(const KeyMaximaOf& maxima_of,
+                                                   const Specification& s,
                                                    const bound::Expected& truth) {
     if (!feeds_f16(s) || s.problem.sink) return std::nullopt;
+    const KeyMaxima maxima = maxima_of(s);
     const Deviation lost = weight_deviation(
         "", "",
         [&maxima](const Specification& of, const oracle::RowDetail& row, const RowKeys& keys) {

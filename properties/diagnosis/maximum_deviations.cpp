@@ -78,10 +78,13 @@ Deviation starting_maximum_f16(double start) {
             const auto above = [start](const oracle::RowDetail& row) {
                 return std::vector<double>(row.scores.size(), row.max < start ? start : -infinite);
             };
-            KeyMaxima maxima;
-            const auto rows = rows_of(s);
-            std::ranges::transform(*rows, std::back_inserter(maxima), above);
-            const auto few = weights_lost_in_f16(maxima, s, truth);
+            const auto maxima_of = [above](const Specification& of) {
+                KeyMaxima maxima;
+                const auto rows = rows_of(of);
+                std::ranges::transform(*rows, std::back_inserter(maxima), above);
+                return maxima;
+            };
+            const auto few = weights_lost_in_f16(maxima_of, s, truth);
             const Deviation f32 = starting_maximum(start, false);
             std::optional<bound::Expected> all = f32.formula(s, few ? *few : truth);
             return all ? all : few;

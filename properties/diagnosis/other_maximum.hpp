@@ -21,11 +21,13 @@ std::optional<bound::Expected> maximum_from(const StartOf& start_of, double unde
 /// For each row, and each of its keys, a number above the largest score that is seen, which is
 /// subtracted instead of that; -inf where none is.
 using KeyMaxima = std::vector<std::vector<double>>;
+using KeyMaximaOf = std::function<KeyMaxima(const Specification&)>;
 
 /// What becomes of a kernel that feeds its weights to the second product in f16: exp(S - maximum)
 /// of scores a few below it has lost bits there, or all of them. None of other kernels, or where a
 /// sink comes in.
-std::optional<bound::Expected> weights_lost_in_f16(const KeyMaxima& maxima, const Specification& s,
+std::optional<bound::Expected> weights_lost_in_f16(const KeyMaximaOf& maxima_of,
+                                                   const Specification& s,
                                                    const bound::Expected& truth);
 
 /// A deviation of such rows, with that quotient.
