@@ -123,6 +123,27 @@ TEST(OneDefect, WhatAnotherLawNamedIsTriedFirst) {
     EXPECT_GT(sought.tried, 2);
 }
 
+// What right calls limit is the same where it holds in the same calls.
+TEST(OneDefect, WhatWasNamedWithALimitIsTakenWithThatAlone) {
+    const auto& own = *std::ranges::find(deviations(), "sink_omitted", &Deviation::id);
+    Actor actor([&own](const Specification& s, const bound::Expected& truth) {
+        return s.problem.dim_qk < 5 ? truth : predict(own, s, truth).value_or(truth);
+    });
+    AllEvidence evidence;
+    for (const char* line :
+         {"b1 hq2 hkv2 tq3 tk9 d5 dv3 sink f32", "b1 hq2 hkv2 tq3 tk8 d6 dv3 sink f32",
+          "b1 hq2 hkv2 tq3 tk9 d7 dv3 sink f32", "b1 hq2 hkv2 tq3 tk9 d4 dv3 sink f32",
+          "b1 hq2 hkv2 tq3 tk8 d3 dv3 sink f32"})
+        evidence.add(evidence_of(actor, parse_case(line)));
+    const Diagnosis sought = explain_evidence(evidence);
+    ASSERT_TRUE(sought.known && sought.holds_in) << sought.says;
+    NamedDeviation named{sought.id, sought.says, sought.deviation};
+    EXPECT_EQ(explain_evidence(evidence, {}, {named}).tried, 1);
+    EXPECT_EQ(explain_evidence(evidence, {}, {named}).says, sought.says);
+    named.says += ", and elsewhere";
+    EXPECT_EQ(explain_evidence(evidence, {}, {named}).tried, sought.tried);
+}
+
 /// Whatever its calls hold, one in so many is wrong.
 struct NowAndThen : Actor {
     explicit NowAndThen(int period)
