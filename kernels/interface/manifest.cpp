@@ -135,14 +135,11 @@ void read_numerics(Section section, Numerics& n, std::int64_t& dropout_levels) {
 
 /// A feature that nothing is asked without and that is never asked for leaves no problem.
 void require_listed(Section& top, const Manifest& m) {
-    const Takes& takes = m.takes;
-    FeatureSet had = m.features.with(Feature::mixed_formats);  // as the formats are listed
-    if (!takes.orders.empty()) had = had.with(Feature::layout);
-    if (!takes.dims.empty() || !takes[Quantity::dim_v].any()) had = had.with(Feature::dim_v);
-    if (!takes[Quantity::group].has(1)) had = had.with(Feature::gqa);
+    const FeatureSet had = (m.features | inherent_features(m.takes))
+                               .with(Feature::mixed_formats);  // as the formats are listed
     for (int f = 0; f < feature_count; ++f) {
         const auto feature = static_cast<Feature>(f);
-        if (takes.always.has(feature) && !had.has(feature))
+        if (m.takes.always.has(feature) && !had.has(feature))
             top.fail(
                 *top.find("takes"),
                 fmt::format("takes.always names {}, which features does not list", name(feature)),

@@ -11,82 +11,8 @@
 namespace attest::kernel {
 namespace {
 
-template <typename T>
-void change(T& number, const NumberChange& to) {
-    number = static_cast<T>(to(static_cast<std::int64_t>(number)));
-}
-template <typename T>
-void change(std::vector<T>& numbers, const NumberChange& to) {
-    for (T& number : numbers) change(number, to);
-}
-
-void change_group(Problem& p, const NumberChange& to) {
-    p.heads_q = p.heads_kv * to(group_size(p));
-}
-/// A kernel with groups of its own choice has them beside any number of key/value heads.
-void change_heads(Problem& p, const NumberChange& to) {
-    const std::int64_t group = group_size(p);
-    change(p.heads_kv, to);
-    p.heads_q = p.heads_kv * group;
-}
-/// What stands for another number is left as it is where that stays.
-void change_meant(std::int64_t& number, std::int64_t meant, const NumberChange& to) {
-    if (const std::int64_t changed = to(meant); changed != meant) number = changed;
-}
-void change_dim_v(Problem& p, const NumberChange& to) {
-    change_meant(p.dim_v, value_dim(p), to);
-}
-void change_turned(Problem& p, const NumberChange& to) {
-    if (p.rope.style != RopeStyle::none)
-        change_meant(p.rope.dims, p.rope.dims == 0 ? p.dim_qk : p.rope.dims, to);
-}
-void change_page(Problem& p, const NumberChange& to) {
-    if (p.cache.present) change(p.cache.page_size, to);
-}
-void change_splits(Problem& p, const NumberChange& to) {
-    if (p.splits != 0) change(p.splits, to);
-}
-template <auto limit>
-void change_window(Problem& p, const NumberChange& to) {
-    if (p.mask.window.limited()) change(p.mask.window.*limit, to);
-}
-template <auto member>
-void change_rope(Problem& p, const NumberChange& to) {
-    if (p.rope.style != RopeStyle::none) change(p.rope.*member, to);
-}
-template <auto member>
-void change_mask(Problem& p, const NumberChange& to) {
-    change(p.mask.*member, to);
-}
-template <auto member>
-void change_own(Problem& p, const NumberChange& to) {
-    change(p.*member, to);
-}
-
-constexpr std::int64_t count_most = std::int64_t{1} << 31, dim_most = 1 << 16;
-constexpr QuantityRow rows[quantity_count] = {
-    {Quantity::batch, "batch", "batch", change_own<&Problem::batch>, {}, 1, count_most},
-    {Quantity::heads_kv, "heads_kv", "key/value heads", change_heads, {}, 1, count_most},
-    {Quantity::group, "group", "heads a group", change_group, Feature::gqa, 1, count_most},
-    {Quantity::len_q, "len_q", "queries", change_own<&Problem::len_q>, {}, 0, count_most},
-    {Quantity::len_kv, "len_kv", "keys", change_own<&Problem::len_kv>, {}, 0, count_most},
-    {Quantity::dim_qk, "dim_qk", "head dimension", change_own<&Problem::dim_qk>, {}, 1, dim_most},
-    {Quantity::dim_v, "dim_v", "value dimension", change_dim_v, Feature::dim_v, 1, dim_most},
-    {Quantity::lens_q, "lens_q", "lens_q", change_mask<&Mask::lens_q>, Feature::lens_q},
-    {Quantity::lens_kv, "lens_kv", "lens_kv", change_mask<&Mask::lens_kv>, Feature::lens_kv},
-    {Quantity::page_size, "page_size", "page size", change_page, Feature::cache},
-    {Quantity::window_left, "window_left", "window to the left", change_window<&Window::left>,
-     Feature::window},
-    {Quantity::window_right, "window_right", "window to the right", change_window<&Window::right>,
-     Feature::window},
-    {Quantity::rope_dims, "rope_dims", "channels that turn", change_turned, Feature::rope},
-    {Quantity::rope_base, "rope_base", "rope base", change_rope<&Rope::base>, Feature::rope},
-    {Quantity::rope_offset, "rope_offset", "rope offset", change_rope<&Rope::offset>,
-     Feature::rope},
-    {Quantity::splits, "splits", "splits", change_splits, Feature::splits},
-};
-
 std::string in_words(const NumberSet& numbers) {
+    if (numbers.most == numbers.multiple) return fmt::format("{} alone", *numbers.most);
     std::string text = fmt::format("{}", fmt::join(numbers.only, ", "));
     const auto add = [&](const std::string& more) {
         text.append(text.empty() ? "" : ", ").append(more);
@@ -103,8 +29,10 @@ struct Limit {
     bool usual = false;  ///< what no manifest need say
 };
 
-void limit_numbers(std::vector<Limit>& limits, const Takes& takes) {
-    for (const QuantityRow& row : rows) {
+/// Points into `takes`.
+std::vector<Limit> limits_of(const NumberLimits& takes) {
+    std::vector<Limit> limits;
+    for (const QuantityRow& row : quantities()) {
         const NumberSet& numbers = takes[row.quantity];
         if (numbers.any()) continue;
         limits.push_back({fmt::format("{}: {}", row.said, in_words(numbers)),
@@ -118,6 +46,13 @@ void limit_numbers(std::vector<Limit>& limits, const Takes& takes) {
                               return has;
                           }});
     }
+    if (takes.queries == Queries::as_keys)
+        limits.push_back(
+            {"queries: as many as keys", [](const Problem& p) { return p.len_q == p.len_kv; }});
+    if (takes.queries == Queries::at_most_keys)
+        limits.push_back(
+            {"queries: no more than keys", [](const Problem& p) { return p.len_q <= p.len_kv; }});
+    return limits;
 }
 
 template <typename Listed>
@@ -187,16 +122,8 @@ Limit limit_of_masks(const Takes& takes) {
             .usual = std::ranges::all_of(Takes{}.mask_shared, taken)};
 }
 
-/// Points into `takes`.
 std::vector<Limit> limits_of(const Takes& takes) {
-    std::vector<Limit> limits;
-    limit_numbers(limits, takes);
-    if (takes.queries == Queries::as_keys)
-        limits.push_back(
-            {"queries: as many as keys", [](const Problem& p) { return p.len_q == p.len_kv; }});
-    if (takes.queries == Queries::at_most_keys)
-        limits.push_back(
-            {"queries: no more than keys", [](const Problem& p) { return p.len_q <= p.len_kv; }});
+    std::vector<Limit> limits = limits_of(static_cast<const NumberLimits&>(takes));
     if (takes.padding == Padding::right)
         limits.push_back(
             {"lengths: as many queries as keys, where there is no cache", padded_right});
@@ -223,6 +150,19 @@ std::vector<Limit> limits_of(const Takes& takes) {
     return limits;
 }
 
+std::optional<std::string> refused_by(const std::vector<Limit>& limits, const Problem& problem) {
+    for (const Limit& limit : limits)
+        if (!limit.has(problem)) return "it takes " + limit.sentence;
+    return std::nullopt;
+}
+
+std::vector<std::string> sentences_of(const std::vector<Limit>& limits) {
+    std::vector<std::string> sentences;
+    for (const Limit& limit : limits)
+        if (!limit.usual) sentences.push_back(limit.sentence);
+    return sentences;
+}
+
 }  // namespace
 
 std::optional<AxisOrder> common_order(const Problem& p) {
@@ -242,29 +182,33 @@ bool NumberSet::has(std::int64_t n) const noexcept {
     return n % multiple == 0 && !(least && n < *least) && !(most && n > *most);
 }
 
-std::span<const QuantityRow> quantities() noexcept {
-    return rows;
-}
-
 bool takes_shared(const Takes& takes, MaskShared axis) noexcept {
     return std::ranges::find(takes.mask_shared, axis) != takes.mask_shared.end();
 }
 
-FeatureSet inherent_features(const Takes& takes, const Problem& p) {
+FeatureSet inherent_features(const Takes& takes) {
     FeatureSet set;
     if (!takes[Quantity::group].has(1)) set = set.with(Feature::gqa);
+    if (!takes.orders.empty()) set = set.with(Feature::layout);
+    if (!takes.dims.empty() || !takes[Quantity::dim_v].any()) set = set.with(Feature::dim_v);
+    return set;
+}
+
+FeatureSet inherent_features(const Takes& takes, const Problem& p) {
+    FeatureSet set = inherent_features(takes);
     const auto order = common_order(p);
-    if (order && !takes.orders.empty() && among(takes.orders, *order))
-        set = set.with(Feature::layout);
+    if (!order || !among(takes.orders, *order)) set = set.without(Feature::layout);
     const bool is_pair = !takes.dims.empty() && among(takes.dims, {p.dim_qk, value_dim(p)});
-    if (is_pair || !takes[Quantity::dim_v].has(p.dim_qk)) set = set.with(Feature::dim_v);
+    if (!is_pair && takes[Quantity::dim_v].has(p.dim_qk)) set = set.without(Feature::dim_v);
     return set;
 }
 
 std::optional<std::string> refusal(const Takes& takes, const Problem& problem) {
-    for (const Limit& limit : limits_of(takes))
-        if (!limit.has(problem)) return "it takes " + limit.sentence;
-    return std::nullopt;
+    return refused_by(limits_of(takes), problem);
+}
+
+std::optional<std::string> refusal(const NumberLimits& limits, const Problem& problem) {
+    return refused_by(limits_of(limits), problem);
 }
 
 void fit_lse(Problem& problem, LseAsked when) {
@@ -273,10 +217,11 @@ void fit_lse(Problem& problem, LseAsked when) {
 }
 
 std::vector<std::string> described(const Takes& takes) {
-    std::vector<std::string> sentences;
-    for (Limit& limit : limits_of(takes))
-        if (!limit.usual) sentences.push_back(std::move(limit.sentence));
-    return sentences;
+    return sentences_of(limits_of(takes));
+}
+
+std::vector<std::string> described(const NumberLimits& limits) {
+    return sentences_of(limits_of(limits));
 }
 
 }  // namespace attest::kernel

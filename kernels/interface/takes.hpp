@@ -69,10 +69,18 @@ struct DimPair {
     bool operator==(const DimPair&) const = default;
 };
 
-/// Empty lists: any, or what the features say.
-struct Takes {
+struct NumberLimits {
     std::array<NumberSet, quantity_count> numbers{};
     Queries queries = Queries::any;
+    const NumberSet& operator[](Quantity q) const noexcept {
+        return numbers[static_cast<std::size_t>(q)];
+    }
+    NumberSet& operator[](Quantity q) noexcept { return numbers[static_cast<std::size_t>(q)]; }
+    bool operator==(const NumberLimits&) const = default;
+};
+
+/// Empty lists: any, or what the features say.
+struct Takes : NumberLimits {
     Padding padding = Padding::any;
     LseAsked lse = LseAsked::any;
     LseOrder lse_order = LseOrder::output;
@@ -84,10 +92,6 @@ struct Takes {
     bool turns_all = false;         ///< a rope turns every channel
     std::vector<AxisOrder> orders;  ///< q, k, v and o all lie in one of these, without gaps
     FeatureSet always;              ///< nothing without these
-    const NumberSet& operator[](Quantity q) const noexcept {
-        return numbers[static_cast<std::size_t>(q)];
-    }
-    NumberSet& operator[](Quantity q) noexcept { return numbers[static_cast<std::size_t>(q)]; }
     bool operator==(const Takes&) const = default;
 };
 
@@ -118,23 +122,26 @@ bool takes_shared(const Takes& takes, MaskShared axis) noexcept;
 
 /// Why a problem is none of these; none where it is.
 std::optional<std::string> refusal(const Takes& takes, const Problem& problem);
+std::optional<std::string> refusal(const NumberLimits& limits, const Problem& problem);
 
 /// The features that are nobody's choice beside such a kernel: groups, the memory order of its
-/// tensors, a pair of dimensions.
+/// tensors, a pair of dimensions. Of one problem: those that it has so.
+FeatureSet inherent_features(const Takes& takes);
 FeatureSet inherent_features(const Takes& takes, const Problem& problem);
 
 /// Of every list that lacks a drawn number, a member by that number: all of them in turn. Of
 /// dimensions and of each sequence's lengths the nearest will do.
-void spread(Problem& problem, const Takes& takes);
+void spread(Problem& problem, const NumberLimits& takes);
 /// Moves batch and heads, and lengths, to some that are taken, before any feature is set. Queries
 /// stand to keys as `wanted`, or closer.
-void fit_heads(Problem& problem, const Takes& takes);
-void fit_lengths(Problem& problem, const Takes& takes, Queries wanted);
+void fit_heads(Problem& problem, const NumberLimits& takes);
+void fit_lengths(Problem& problem, const NumberLimits& takes, Queries wanted);
 void fit_lse(Problem& problem, LseAsked when);
 /// Moves every number to the nearest that is taken, and gives up what no number can mend.
 void fit(Problem& problem, const Takes& takes);
 
 /// For people, a sentence for each limit: "queries: multiples of 16".
 std::vector<std::string> described(const Takes& takes);
+std::vector<std::string> described(const NumberLimits& limits);
 
 }  // namespace attest::kernel

@@ -77,7 +77,7 @@ std::int64_t NumberSet::nearest(std::int64_t n) const noexcept {
     return std::max(n - n % multiple, smallest);
 }
 
-void spread(Problem& p, const Takes& takes) {
+void spread(Problem& p, const NumberLimits& takes) {
     using enum Quantity;
     // Those that no other number of the problem limits.
     for (const Quantity q : {batch, heads_kv, group, len_q, len_kv, page_size, window_left,
@@ -86,18 +86,22 @@ void spread(Problem& p, const Takes& takes) {
         if (numbers.only.empty()) continue;
         quantities()[static_cast<std::size_t>(q)].each(p, [&](std::int64_t n) {
             if (n < 1 || numbers.has(n)) return n;
-            return numbers.only[static_cast<std::size_t>(n) % numbers.only.size()];
+            // What there is stays: of page sizes, 0 is a cache without any.
+            std::vector<std::int64_t> some = numbers.only;
+            std::erase_if(some, [](std::int64_t member) { return member < 1; });
+            if (some.empty()) some = numbers.only;
+            return some[static_cast<std::size_t>(n) % some.size()];
         });
     }
 }
 
-void fit_heads(Problem& p, const Takes& takes) {
+void fit_heads(Problem& p, const NumberLimits& takes) {
     for (const Quantity q : {Quantity::batch, Quantity::heads_kv, Quantity::group})
         quantities()[static_cast<std::size_t>(q)].each(
             p, [&](std::int64_t n) { return takes[q].nearest(n); });
 }
 
-void fit_lengths(Problem& p, const Takes& takes, Queries wanted) {
+void fit_lengths(Problem& p, const NumberLimits& takes, Queries wanted) {
     const NumberSet &queries = takes[Quantity::len_q], &keys = takes[Quantity::len_kv];
     p.len_q = queries.nearest(p.len_q);
     p.len_kv = keys.nearest(p.len_kv);

@@ -138,7 +138,7 @@ CounterexampleReport counterexample_report(const search::LawResult& result, sear
         replay_more(*kernel, report.example);
         if (failed_now_and_then(c.confirmed)) return report;
     }
-    report.diagnosis = diagnose(*kernel, c, result.records, named);
+    report.diagnosis = diagnose(*kernel, c, result.records, named, races);
     if (const auto& evidence = report.diagnosis.evidence)
         for (const Evidence& e : evidence->wrong) report.boundary.hear(e.asked.problem);
     Diagnosis& d = report.diagnosis;

@@ -190,7 +190,7 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
 
 Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample& counterexample,
                            const std::vector<search::CaseRecord>& records,
-                           const NamedDeviations& named) {
+                           const NamedDeviations& named, bool races) {
     AllEvidence evidence = gather_evidence(kernel, counterexample, records);
     const law::Property* law = law::find_property(counterexample.law);
     // What is too large to be looked at is not known to be right by itself.
@@ -214,7 +214,7 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
         return known(*leak, rest);
     }
     const auto refuted = [&](const std::string& id) {
-        return step_refuted(kernel, counterexample.smallest, id);
+        return races || step_refuted(kernel, counterexample.smallest, id);
     };
     Diagnosis found = explain_evidence(evidence, refuted, named);
     if (fits_untold(found)) {
@@ -248,18 +248,19 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
 }
 
 Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
-                   const std::vector<search::CaseRecord>& records, const NamedDeviations& named) {
+                   const std::vector<search::CaseRecord>& records, const NamedDeviations& named,
+                   bool races) {
     if (counterexample.outcome != worker::Outcome::ok || counterexample.fault) return {};
     if (auto backward = diagnose_backward(kernel, counterexample, records)) return *backward;
     if (counterexample.smallest.problem.dropout.p == 0)
-        return diagnose_forward(kernel, counterexample, records, named);
+        return diagnose_forward(kernel, counterexample, records, named, races);
     if (!wrong_without_dropout(kernel, counterexample))
         return diagnose_dropout(kernel, counterexample, records);
     search::Counterexample plain = counterexample;
     std::vector<search::CaseRecord> plain_records = records;
     plain.smallest.problem.dropout = plain.found.tried.problem.dropout = {};
     for (search::CaseRecord& record : plain_records) record.tried.problem.dropout = {};
-    Diagnosis found = diagnose_forward(kernel, plain, plain_records, named);
+    Diagnosis found = diagnose_forward(kernel, plain, plain_records, named, races);
     const auto told = [](Explanation& e) {
         for (std::string* text : {&e.says, &e.bare})
             if (!text->empty()) *text += ", seen without dropout";

@@ -95,10 +95,11 @@ void add_named(NamedDeviations& named, const Diagnosis& diagnosis);
 /// nothing to say of some calls (the splits a kernel chose by itself, say), but of half of them it
 /// must. Where no call shows anything wrong the cases are run again with NaN among the keys; and
 /// where laws of memory between calls failed on answers that are right by themselves, that is what
-/// is told.
+/// is told. Of a kernel that `races` no coarser step is named: a number read too early may be as
+/// little off.
 Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
                    const std::vector<search::CaseRecord>& records,
-                   const NamedDeviations& named = {});
+                   const NamedDeviations& named = {}, bool races = false);
 
 /// An answer that depends on earlier calls.
 Explanation remembered();

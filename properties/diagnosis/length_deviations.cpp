@@ -57,7 +57,7 @@ Deviation keys_of_documents(std::string id, std::string says, bool begin, bool l
                 const Mask& mask = s.problem.mask;
                 if (mask.documents_q.empty() || mask.documents_q == mask.documents_kv)
                     return std::nullopt;
-                if (s.problem.alibi || s.problem.rope.style != RopeStyle::none)
+                if (has_positions(s.problem))
                     return std::nullopt;  // where such keys stand is not known
                 const Rules own = rules_of(s);
                 Rules none = own;

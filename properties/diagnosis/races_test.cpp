@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "properties/diagnosis/actor_test.hpp"
 #include "properties/diagnosis/counterexample_report.hpp"
 
@@ -53,6 +55,29 @@ TEST(Races, WhatAlwaysFailsIsExplainedAllTheSame) {
     EXPECT_FALSE(failed_now_and_then(report.example.confirmed));
     EXPECT_EQ(report.example.confirmed.alone, (search::Replays{21, 21}));
     EXPECT_TRUE(report.diagnosis.known);
+}
+
+// What a race leaves wrong in every replay may be as small as a step's errors.
+TEST(Races, OfOneThatIsKnownNoCoarserStepIsNamed) {
+    search::LawResult law = failed_once();
+    law.counterexample->smallest = law.counterexample->found.tried =
+        parse_case("b1 hq2 hkv2 tq4 tk16 d8 f32");
+    const auto named_where = [&](bool races) {
+        Actor kernel(row_by_row([](const std::vector<double>& below,
+                                   const std::vector<double>& values) {
+            RowAnswer answer;
+            for (std::size_t j = 0; j < below.size(); ++j) {
+                const double weight = std::exp(below[j]) * (1 + std::sin(1e4 * below[j]) / 1024);
+                answer.sum += weight;
+                answer.output += weight * values[j];
+            }
+            answer.output /= answer.sum;
+            return answer;
+        }));
+        return counterexample_report(law, &kernel, races).diagnosis.id;
+    };
+    EXPECT_EQ(named_where(false), "step_exp_1024");
+    EXPECT_EQ(named_where(true), "");
 }
 
 }  // namespace

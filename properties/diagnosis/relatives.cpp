@@ -41,7 +41,7 @@ constexpr More variations[] = {
 
 void lengthen(Problem& w, const Problem& p, const More& more) {
     // Positions without a cache are defined for squares alone; a cache keeps Tq <= Tk.
-    const bool square = (p.alibi || p.rope.style != RopeStyle::none) && !p.cache.present;
+    const bool square = positions_are_indices(p);
     const std::int64_t more_kv = square ? more.q : p.cache.present ? more.kv + more.q : more.kv;
     const bool bounded = !p.mask.lens_kv.empty() || !p.mask.documents_kv.empty();
     const std::int64_t gap = bounded && !square ? more.behind : 0;
@@ -113,7 +113,7 @@ std::vector<Case> length_neighbours(const Case& smallest) {
         other.values = {ValueKind::normal, list.size() + 1, {}};
         list.push_back(std::move(other));
     };
-    const bool square = p.len_q == p.len_kv && (p.alibi || p.rope.style != RopeStyle::none);
+    const bool square = p.len_q == p.len_kv && has_positions(p);
     for (const std::int64_t n : {2, 4, 8, 16, 32, 64, 128}) {
         for (const std::int64_t keys : {n, n + 1, 3 * n, 3 * n + 1})
             add(square ? keys - p.len_q : 0, keys - p.len_kv);

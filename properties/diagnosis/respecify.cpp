@@ -211,8 +211,8 @@ Specification unmasked(const Specification& s) {
 
 std::optional<Specification> with_zero_tail(const Specification& s, std::int64_t tile) {
     const Problem& problem = s.problem;
-    if (problem.alibi || problem.rope.style != RopeStyle::none || problem.cache.ring ||
-        problem.cache.page_size > 0 || !problem.mask.documents_q.empty() || problem.splits > 1)
+    if (has_positions(problem) || problem.cache.ring || problem.cache.page_size > 0 ||
+        !problem.mask.documents_q.empty() || problem.splits > 1)
         return std::nullopt;
     const auto padded = [&](std::int64_t n) { return (n + tile - 1) / tile * tile; };
     const auto keys = [&](std::int64_t b) {

@@ -50,7 +50,7 @@ PairedCase with_sequences(const Problem& problem, const TensorSet& inputs, const
 
 PairedCase with_explicit_mask(const Problem& problem, const Dialect& dialect,
                               const TensorSet& inputs, MaskKind kind) {
-    require(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
+    require(!problem.cache.present && !has_positions(problem),
             "an explicit mask keeps no positions");
     const bool biased = problem.mask.tensor.kind == MaskKind::additive;
     require(!biased || kind == MaskKind::additive, "a boolean mask keeps no bias");
@@ -83,8 +83,7 @@ PairedCase with_explicit_mask(const Problem& problem, const Dialect& dialect,
 
 PairedCase with_visible_keys(const Problem& problem, const Dialect& dialect,
                              const TensorSet& inputs, const Row& row) {
-    require(!problem.cache.present && !problem.alibi && problem.rope.style == RopeStyle::none,
-            "keys that move keep no positions");
+    require(!problem.cache.present && !has_positions(problem), "keys that move keep no positions");
     const Visibility visibility(problem, dialect, inputs);
     Indices visible;
     for (std::int64_t j = 0; j < problem.len_kv; ++j)

@@ -15,10 +15,6 @@ namespace attest::law {
 
 namespace {
 
-bool has_positions(const Problem& p) {
-    return p.alibi || p.rope.style != RopeStyle::none;
-}
-
 /// Queries of the case that make a call of their own.
 struct DecodeStep {
     std::int64_t begin = 0, count = 0;

@@ -41,10 +41,10 @@ void move_to_taken(std::int64_t& size, const kernel::NumberSet& numbers, std::in
 /// one that is taken.
 Sizes in_tiles(Sizes sizes, const Capability& capability, bool cached) {
     using enum kernel::Quantity;
-    const Geometry& geometry = capability.geometry;
+    using kernel::Queries;
     const kernel::Takes& takes = capability.takes;
     std::int64_t &queries = sizes[SizeAxis::len_q], &keys = sizes[SizeAxis::len_kv];
-    const Queries relation = std::max(geometry.queries, takes.queries);
+    const Queries relation = std::max(capability.found.queries, takes.queries);
     const bool alike = relation == Queries::as_keys;
     const bool fewer = cached || relation == Queries::at_most_keys;
     if (alike || (fewer && queries > keys)) keys = std::max(queries, keys);
@@ -65,7 +65,7 @@ bool within_limits(const Problem& p, const Capability& capability) {
     };
     return within(std::max(p.dim_qk, value_dim(p)), capability.dim_max) &&
            within(std::max(p.len_q, p.len_kv), capability.len_max) &&
-           takes_shape(capability.geometry, p) && !kernel::refusal(capability.takes, p);
+           capability.takes_numbers_of(p);
 }
 
 /// The numbers of a manifest's list; of a range, and of what was found by asking, the largest.
@@ -92,8 +92,8 @@ std::vector<Sizes> own_outliers(const Capability& capability) {
     add(SizeAxis::dim_qk, takes[dim_qk], 0);
     add(SizeAxis::dim_v, takes[dim_v], 0);
     add(SizeAxis::batch, takes[batch], 0);
-    add(SizeAxis::len_q, takes[len_q], capability.geometry.len_q.most);
-    add(SizeAxis::len_kv, takes[len_kv], capability.geometry.len_kv.most);
+    add(SizeAxis::len_q, takes[len_q], capability.found[len_q].most.value_or(0));
+    add(SizeAxis::len_kv, takes[len_kv], capability.found[len_kv].most.value_or(0));
     for (const std::int64_t n : largest_of(takes[heads_kv], 0))
         if (n > 1)
             list.push_back(
@@ -207,15 +207,21 @@ bool Capability::refuses(const Problem& problem) const {
 
 bool Capability::narrow() const noexcept {
     return !refused_together.empty() || always != FeatureSet{} || !dims.empty() ||
-           !geometry.any() || !kernel::described(takes).empty();
+           found != kernel::NumberLimits{} || !kernel::described(takes).empty();
+}
+
+bool Capability::takes_numbers_of(const Problem& problem) const {
+    return !kernel::refusal(takes, problem) && !kernel::refusal(found, problem);
 }
 
 std::int64_t Capability::tile_q() const {
-    return std::lcm(geometry.len_q.multiple, takes[kernel::Quantity::len_q].multiple);
+    using enum kernel::Quantity;
+    return std::lcm(found[len_q].multiple, takes[len_q].multiple);
 }
 
 std::int64_t Capability::tile_kv() const {
-    return std::lcm(geometry.len_kv.multiple, takes[kernel::Quantity::len_kv].multiple);
+    using enum kernel::Quantity;
+    return std::lcm(found[len_kv].multiple, takes[len_kv].multiple);
 }
 
 std::int64_t Capability::page_least() const {
@@ -227,11 +233,10 @@ Problem Capability::smallest(bool alike) const {
     Problem p;
     if (features.has(Feature::gqa)) p.heads_q = 2;
     kernel::fit_heads(p, takes);
-    snap(p, geometry, cached);
-    kernel::fit_lengths(p, takes,
-                        alike    ? kernel::Queries::as_keys
-                        : cached ? kernel::Queries::at_most_keys
-                                 : kernel::Queries::any);
+    const kernel::Queries relation = cached ? kernel::Queries::at_most_keys : kernel::Queries::any;
+    kernel::fit_heads(p, found);
+    kernel::fit_lengths(p, found, relation);
+    kernel::fit_lengths(p, takes, alike ? kernel::Queries::as_keys : relation);
     if (alike) p.len_q = p.len_kv = std::max(p.len_q, p.len_kv);
     return p;
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "properties/law/property.hpp"
-#include "properties/search/geometry.hpp"
 #include "properties/search/kernel.hpp"
+#include "properties/search/probed_numbers.hpp"
 #include "properties/search/refused_together.hpp"
 #include "properties/search/sizes.hpp"
 
@@ -28,7 +28,7 @@ struct Capability : kernel::Manifest {
     std::vector<std::int64_t> dims;  ///< the only head dimensions it takes; empty: any
     /// The only head dimensions it takes where values have another one; empty: any.
     std::vector<std::pair<std::int64_t, std::int64_t>> unequal_dims;
-    Geometry geometry;
+    kernel::NumberLimits found;    ///< what supports() alone told
     std::vector<Sizes> outliers;   ///< sizes it takes, one far beyond the others
     bool narrow() const noexcept;  ///< takes certain shapes alone, or nothing without a feature
     /// The smallest shape that it takes, with groups where they are a feature; `alike`: of as many
@@ -44,6 +44,8 @@ struct Capability : kernel::Manifest {
     std::vector<Traits> refused_together;
     std::shared_ptr<const FewShapes> shapes{};   ///< the only ones that are asked for; none: any
     bool refuses(const Problem& problem) const;  ///< as far as those tell
+    /// By its numbers and words, those of the manifest and those found.
+    bool takes_numbers_of(const Problem& problem) const;
 };
 
 /// What a kernel takes of this law's problems.

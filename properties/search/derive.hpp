@@ -3,7 +3,7 @@
 
 #include "kernels/interface/manifest.hpp"
 #include "properties/search/draw.hpp"
-#include "properties/search/geometry.hpp"
+#include "properties/search/probed_numbers.hpp"
 #include "properties/search/raw_draw.hpp"
 
 namespace attest::search {
@@ -16,7 +16,7 @@ struct ShapePlan {
     /// scores x channels of a case stay below this, so that a campaign is many cases and not a few
     /// large ones.
     std::int64_t work_max = 1;
-    Geometry geometry{};
+    kernel::NumberLimits found{};  ///< beyond what the manifest says
     kernel::Takes takes{};
     std::int64_t dim_least = 1;            ///< the smallest head dimension there is
     std::int64_t tile_q = 1, tile_kv = 1;  ///< lengths are multiples of these

@@ -114,8 +114,7 @@ void meet_an_edge(Problem& problem, const Raw& raw, const Capability& capability
         Problem moved = problem;
         (edge.*meet)(moved);
         fit(moved, capability);
-        if (!find_contradiction(moved) && takes_shape(capability.geometry, moved) &&
-            !kernel::refusal(capability.takes, moved))
+        if (!find_contradiction(moved) && capability.takes_numbers_of(moved))
             problem = std::move(moved);
     }
 }

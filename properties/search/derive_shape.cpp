@@ -157,7 +157,9 @@ void derive_shape(Problem& p, const Raw& raw, const ShapePlan& plan) {
                                      : f.has(cache) ? kernel::Queries::at_most_keys
                                                     : kernel::Queries::any;
     const auto fit = [&] {
-        snap(p, plan.geometry, f.has(cache));
+        kernel::fit_heads(p, plan.found);
+        kernel::fit_lengths(p, plan.found,
+                            f.has(cache) ? kernel::Queries::at_most_keys : kernel::Queries::any);
         kernel::fit_lengths(p, plan.takes, relation);
     };
     fit();

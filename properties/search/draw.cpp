@@ -160,7 +160,7 @@ void shrink_scores(Problem& p, const DrawSpace& s, const OfferedFeatures& offere
 
 /// What of a plan follows from the shapes that the kernel takes.
 void of_kernel(ShapePlan& plan, const DrawSpace& s, bool alike, bool is_outlier) {
-    plan.geometry = s.capability.geometry;
+    plan.found = s.capability.found;
     plan.takes = s.capability.takes;
     if (!s.capability.dims.empty()) plan.dim_least = raw_limits(s).dims.front();
     if (is_outlier) return;  // its lengths are what they are

@@ -9,10 +9,7 @@ namespace attest::search {
 
 void fit(Problem& p, const Capability& capability) {
     kernel::fit(p, capability.takes);
-    const auto& pages = capability.geometry.page_sizes;
-    if (p.cache.page_size > 0 && !pages.empty() &&
-        std::find(pages.begin(), pages.end(), p.cache.page_size) == pages.end())
-        p.cache.page_size = pages[static_cast<std::size_t>(p.cache.page_size) % pages.size()];
+    kernel::spread(p, capability.found);
     MaskPattern& pattern = p.mask.tensor.pattern;
     if (capability.dialect.empty_row == EmptyRow::refuse && pattern == MaskPattern::empty_rows)
         pattern = MaskPattern::one_key;
@@ -26,8 +23,9 @@ bool in_space(const law::Property& property, const Capability& all, const Proble
     if (property.needs.backward && !problem.want_grad) return false;
     Problem p = problem;
     fit(p, capability);
-    if (p != problem || !takes_shape(capability.geometry, p) || kernel::refusal(capability, p) ||
-        capability.refuses(p))
+    // Of a call without an axis nothing is to be compared.
+    if (p != problem || p.len_q < 1 || p.len_kv < 1 || kernel::refusal(capability, p) ||
+        kernel::refusal(capability.found, p) || capability.refuses(p))
         return false;
     const law::CaseSpace& space = property.cases;
     const FeatureSet features = features_of(p);

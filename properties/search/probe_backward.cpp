@@ -35,7 +35,7 @@ void Prober::probe_backward() {
     }
     narrow_dims();
     narrow_formats();
-    narrow_geometry();
+    narrow_numbers();
     narrow_features();
     find_outliers();
 }
@@ -64,7 +64,7 @@ bool Prober::find_differentiated() {
         // be for their number.
         Problem twice = plain();
         twice.len_q *= 2;
-        const bool related = queries == 1 || capability_.geometry.queries != Queries::any;
+        const bool related = queries == 1 || capability_.found.queries != kernel::Queries::any;
         if (!related && !takes(twice) && !at(tokens / 2, tokens / 2)) at(tokens, tokens);
         return true;
     }

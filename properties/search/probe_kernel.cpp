@@ -21,7 +21,7 @@ Capability Prober::probe() {
     narrow_always();
     narrow_dims();
     narrow_formats();
-    narrow_geometry();
+    narrow_numbers();
     tell_empty_axes();
     narrow_features();
     narrow_window();
@@ -89,16 +89,16 @@ void Prober::narrow_always() {
         narrowed_.push_back("features: nothing without " + names(base_.features) + why());
 }
 
-void Prober::narrow_geometry() {
+void Prober::narrow_numbers() {
     const auto taken = [this](const Problem& p) { return takes(p); };
-    const auto pages = capability_.geometry.page_sizes;
+    const kernel::NumberSet pages = capability_.found[kernel::Quantity::page_size];
     const FeatureSet features = capability_.features;
-    capability_.geometry =
-        probed_geometry(plain(), want_grad_ ? features.without(Feature::paged) : features,
-                        capability_.takes, taken);
-    if (want_grad_) capability_.geometry.page_sizes = pages;
+    capability_.found =
+        probed_numbers(plain(), want_grad_ ? features.without(Feature::paged) : features,
+                     capability_.takes, taken);
+    if (want_grad_) capability_.found[kernel::Quantity::page_size] = pages;
     const std::vector<std::string> told = kernel::described(capability_.takes);
-    for (const std::string& limit : described(capability_.geometry))
+    for (const std::string& limit : kernel::described(capability_.found))
         if (std::find(told.begin(), told.end(), limit) == told.end()) narrowed_.push_back(limit);
 }
 
@@ -218,8 +218,8 @@ bool Prober::takes_feature(Feature feature) {
 }
 
 bool Prober::takes_otherwise(Problem problem, Feature feature) {
-    const auto& page_sizes = capability_.geometry.page_sizes;
-    const auto& groups = capability_.geometry.groups;
+    const auto& page_sizes = capability_.found[kernel::Quantity::page_size].only;
+    const auto& groups = capability_.found[kernel::Quantity::group].only;
     if (feature == Feature::dim_v) {
         ask_unequal_dims();
         return !capability_.unequal_dims.empty();

@@ -46,7 +46,7 @@ private:
     /// Finds the first base that is taken with some of these head dimensions.
     bool find_accepted(std::vector<Dims> dims);
     void narrow_always();
-    void narrow_geometry();
+    void narrow_numbers();
     /// Nothing is drawn so; a law asks for it.
     void tell_empty_axes();
     void narrow_dims();

@@ -29,7 +29,8 @@ std::optional<std::string> too_narrow(const law::CaseSpace& space, const Capabil
     const FeatureSet always = capability.always | space.require;
     for (const Traits set : capability.refused_together)
         if ((always.bits() & set) == set) return "kernel refuses " + said(set);
-    if (space.len_q_one && !capability.geometry.len_q.has(1)) return "kernel takes no single query";
+    if (space.len_q_one && !capability.found[kernel::Quantity::len_q].has(1))
+        return "kernel takes no single query";
     // A law's calls may be as many as its queries; of those of few calls a longer one is afforded.
     constexpr std::int64_t scores_any = 65536, scores_cheap = 1 << 20, calls_cheap = 4;
     const bool alike = space.square || counts_alike(always, capability.takes);

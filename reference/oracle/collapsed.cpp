@@ -13,7 +13,7 @@ namespace attest::oracle {
 namespace {
 
 bool covers(const Problem& p) {
-    return p.rope.style == RopeStyle::none && !p.alibi && p.mask.tensor.kind == MaskKind::none &&
+    return !has_positions(p) && p.mask.tensor.kind == MaskKind::none &&
            p.mask.documents_q.empty() && p.mask.window.left < 0;
 }
 

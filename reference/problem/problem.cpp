@@ -93,8 +93,12 @@ std::int64_t group_size(const Problem& problem) noexcept {
     return problem.heads_q / problem.heads_kv;
 }
 
+bool has_positions(const Problem& problem) noexcept {
+    return problem.alibi || problem.rope.style != RopeStyle::none;
+}
+
 bool positions_are_indices(const Problem& problem) noexcept {
-    return (problem.alibi || problem.rope.style != RopeStyle::none) && !problem.cache.present;
+    return has_positions(problem) && !problem.cache.present;
 }
 
 std::int64_t score_count(const Problem& problem) noexcept {

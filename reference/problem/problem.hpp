@@ -95,7 +95,8 @@ std::int64_t value_dim(const Problem& problem) noexcept;  ///< dim_v, or dim_qk 
 double effective_scale(
     const Problem& problem) noexcept;  ///< the exact real value handed to the kernel
 std::int64_t group_size(const Problem& problem) noexcept;  ///< query heads a key/value head
-/// RoPE or ALiBi without a cache: a position is an index, of queries as of keys.
+bool has_positions(const Problem& problem) noexcept;  ///< ALiBi or RoPE
+/// Those without a cache: a position is an index, of queries as of keys.
 bool positions_are_indices(const Problem& problem) noexcept;
 std::int64_t score_count(
     const Problem& problem) noexcept;  ///< batch * heads_q * len_q * len_kv: a problem's size

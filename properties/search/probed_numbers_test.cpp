@@ -1,7 +1,7 @@
 // A kernel that takes few shapes is asked for those: its refusals are learned before the first
 // case, and hardly a draw is refused after.
 
-#include "properties/search/geometry.hpp"
+#include "properties/search/probed_numbers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST_P(Narrow, IsAskedForWhatItTakes) {
     });
     EXPECT_NE(said, narrowed.end()) << GetParam().said;
 
-    const law::Property law = zero_law("geometry.any");
+    const law::Property law = zero_law("probed.any");
     const Profile profile;
     std::int64_t drawn = 0, refused = 0;
     for (std::int64_t number = 0; number < 200; ++number)
@@ -162,11 +162,11 @@ TEST_P(Declared, NoDrawIsWasted) {
     EXPECT_EQ(capability.refused, FeatureSet{});
     // Nor does what a problem's own rules say, as that packed sequences are no batch, limit it.
     if (manifest.takes[kernel::Quantity::batch].any())
-        EXPECT_TRUE(capability.geometry.batches.empty());
+        EXPECT_TRUE(capability.found[kernel::Quantity::batch].any());
     // What it always wants leaves its lengths as they were declared.
     if (manifest.takes.always != FeatureSet{}) {
-        EXPECT_TRUE(capability.geometry.len_kv.any());
-        EXPECT_TRUE(capability.geometry.len_q.any() ||
+        EXPECT_TRUE(capability.found[kernel::Quantity::len_kv].any());
+        EXPECT_TRUE(capability.found[kernel::Quantity::len_q].any() ||
                     manifest.takes[kernel::Quantity::len_q].has(1));
     }
     const law::Property any = zero_law("declared.any");
@@ -206,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(Manifests, Declared, ::testing::ValuesIn(declarations),
                          [](const auto& one) { return std::string(one.param.name); });
 
 // Who refuses without a pattern is believed to have none, and each law says how much it lost.
-TEST(Geometry, WhatHasNoPatternTeachesNothing) {
+TEST(ProbedNumbers, WhatHasNoPatternTeachesNothing) {
     PlantedKernel kernel({.manifest = manifest_of(), .refuses = [](const Problem& p) {
                               return (p.len_q * 7 + p.len_kv * 13 + p.dim_qk) % 5 < 2;
                           }});
@@ -214,15 +214,15 @@ TEST(Geometry, WhatHasNoPatternTeachesNothing) {
     EXPECT_TRUE(probed_capability(kernel, narrowed).refused_together.empty());
 }
 
-TEST(Geometry, OfAKernelThatTakesAllIsAny) {
+TEST(ProbedNumbers, OfAKernelThatTakesAllIsAny) {
     PlantedKernel kernel({.manifest = full_manifest()});
     std::vector<std::string> narrowed;
     EXPECT_FALSE(probed_capability(kernel, narrowed).narrow());
     EXPECT_EQ(narrowed, std::vector<std::string>{});
 }
 
-TEST(Geometry, MovesALengthToOneThatIsTaken) {
-    const Lengths tiles{.multiple = 16, .most = 96}, any{}, one{.multiple = 1, .most = 1};
+TEST(ProbedNumbers, MovesALengthToOneThatIsTaken) {
+    const kernel::NumberSet tiles{.most = 96, .multiple = 16}, any{}, one{.most = 1};
     EXPECT_EQ(tiles.nearest(1), 16);
     EXPECT_EQ(tiles.nearest(33), 32);
     EXPECT_EQ(tiles.nearest(500), 96);
@@ -233,7 +233,7 @@ TEST(Geometry, MovesALengthToOneThatIsTaken) {
     EXPECT_FALSE(tiles.has(17));
 }
 
-TEST(Geometry, AFeatureThatIsDeclaredAndRefusedIsSaid) {
+TEST(ProbedNumbers, AFeatureThatIsDeclaredAndRefusedIsSaid) {
     PlantedKernel kernel(
         {.manifest = full_manifest(), .refuses = [](const Problem& p) { return p.softcap != 0; }});
     std::vector<std::string> narrowed;
