@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
+#include <ranges>
 #include <utility>
 
 #include "properties/diagnosis/diagonal.hpp"
@@ -49,6 +50,25 @@ bool predicts_nan(const bound::Expected& predicted) {
                                [](const bound::ExpectedElement& e) { return std::isnan(e.value); });
 }
 
+/// What a kernel divides by nothing where it takes a row's last key away is not said by what it
+/// does to rows that had none: NaN will do.
+void allow_nan_where_emptied(bound::Expected& predicted, const Evidence& e) {
+    const Tensor& output = e.observed[Role::o];
+    const auto dim = static_cast<std::size_t>(value_dim(e.asked.problem));
+    for (std::size_t row = 0; row < predicted.row_empty.size(); ++row) {
+        if (predicted.row_empty[row] == 0 || e.truth.row_empty[row] != 0) continue;
+        const auto is_nan = [&](std::size_t c) {
+            return std::isnan(output.get(static_cast<std::int64_t>(row * dim + c)));
+        };
+        const auto channels = std::views::iota(std::size_t{0}, dim);
+        if (predicted.output.empty() || !std::ranges::all_of(channels, is_nan)) continue;
+        for (const std::size_t c : channels) predicted.output[row * dim + c].value = std::nan("");
+        if (row >= predicted.lse.size() || !e.observed.has(Role::lse)) continue;
+        const double lse = e.observed[Role::lse].get(static_cast<std::int64_t>(row));
+        if (!std::isfinite(lse)) predicted.lse[row].value = lse;
+    }
+}
+
 }  // namespace
 
 JudgedPart part_of(const std::vector<Evidence>& wrong) {
@@ -62,13 +82,10 @@ std::optional<AgreementCount> count_predicted(const Deviation& deviation,
                                               JudgedPart part) {
     const Problem& p = e.asked.problem;
     // Most are refuted by the log-sum-exp, and an output takes the reference to compute.
-    if (deviation.log_sums && e.observed.has(Role::lse) && p.dropout.p == 0)
-        if (const auto sums = deviation.log_sums(asked, e.truth))
-            if (const AgreementCount count =
-                    count_output(e.observed[Role::lse], *sums, e.truth.lse, lse_format(p));
-                !count.all())
-                return count;
-    const std::optional<bound::Expected> predicted = predict(deviation, asked, e.truth);
+    if (deviation.lse_refutes && e.observed.has(Role::lse) && p.dropout.p == 0 &&
+        deviation.lse_refutes(asked, e.truth, e.observed[Role::lse]))
+        return AgreementCount{.of = 1};
+    std::optional<bound::Expected> predicted = predict(deviation, asked, e.truth);
     if (!predicted) return std::nullopt;
     const bool output = part == JudgedPart::both && !predicted->output.empty();
     const bool lse = e.observed.has(Role::lse) && !predicted->lse.empty();
@@ -78,12 +95,24 @@ std::optional<AgreementCount> count_predicted(const Deviation& deviation,
         count.of = 1;
         return count;
     }
+    if (e.observed.has(Role::o)) allow_nan_where_emptied(*predicted, e);
     if (output)
         count.add(count_output(e.observed[Role::o], predicted->output, e.truth.output, p.format_o));
     if (lse)
         count.add(count_output(e.observed[Role::lse], predicted->lse, e.truth.lse, lse_format(p)));
     if (count.of == 0) return std::nullopt;
     return count;
+}
+
+/// NaN in the log-sum-exp where it is a number.
+bool has_stray_nan(const Evidence& e) {
+    if (!e.observed.has(Role::lse)) return false;
+    const Tensor& lse = e.observed[Role::lse];
+    for (std::size_t n = 0; n < e.truth.lse.size(); ++n)
+        if (std::isfinite(e.truth.lse[n].value) &&
+            std::isnan(lse.get(static_cast<std::int64_t>(n))))
+            return true;
+    return false;
 }
 
 }  // namespace
@@ -102,6 +131,8 @@ std::set<std::int64_t> parts_of_own_accord(const Problem& p) {
 
 std::optional<AgreementCount> count_call(const Deviation& deviation, const Evidence& e,
                                          JudgedPart part) {
+    // Weights that are other finite ones make no NaN, however keys are parted.
+    if (deviation.lse_refutes && has_stray_nan(e)) return AgreementCount{.of = 1};
     const auto count = count_predicted(deviation, e.asked, e, part);
     if (!deviation.by_parts || !count || count->all()) return count;
     Specification parted = e.asked;

@@ -45,9 +45,9 @@ std::span<const Deviation> deviations() {
         std::vector<Deviation> all;
         for (auto part :
              {lse_deviations(), rounded_log_sums(), mask_deviations(), head_deviations(),
-              cache_deviations(), position_deviations(), hidden_deviations(), maximum_deviations(),
-              output_deviations(), score_deviations(), online_deviations(), rounding_deviations(),
-              input_deviations()})
+              cache_deviations(), position_deviations(), hidden_deviations(), hidden_at_scores(),
+              maximum_deviations(), output_deviations(), score_deviations(), online_deviations(),
+              rounding_deviations(), input_deviations()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

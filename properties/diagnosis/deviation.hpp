@@ -43,10 +43,9 @@ struct Deviation {
                                                  const bound::Expected& truth)>
         formula{};
 
-    /// The log-sum-exp of `formula` alone, where it takes less to compute.
-    std::function<std::optional<std::vector<bound::ExpectedElement>>(const Specification&,
-                                                                     const bound::Expected& truth)>
-        log_sums{};
+    /// Whether the log-sum-exp that was observed refutes `formula`, where that takes less to see.
+    std::function<bool(const Specification&, const bound::Expected& truth, const Tensor& lse)>
+        lse_refutes{};
 
     /// What the kernel declares of this point, in words; empty where the problem alone says it.
     std::function<std::string(const Specification&)> declares{};
@@ -94,6 +93,7 @@ std::vector<Deviation> position_deviations();  ///< with those of a rotation
 std::vector<Deviation> rotation_deviations();
 std::vector<Deviation> head_deviations();
 std::vector<Deviation> hidden_deviations();
+std::vector<Deviation> hidden_at_scores();
 std::vector<Deviation> maximum_deviations();
 std::vector<Deviation> output_deviations();
 std::vector<Deviation> lse_deviations();

@@ -206,7 +206,7 @@ std::vector<Deviation> all_lists(const AllEvidence& evidence) {
                       other_strides(),
                       last_sums_not_rescaled(),
                       not_rescaled_after_sink(),
-                      finite_in_tensors(),
+                      hidden_at_scores_in_part(),
                       hidden_scores(evidence),
                       inputs_narrowed(),
                       parameters_rounded(),

@@ -88,8 +88,8 @@ std::vector<Deviation> split_outputs_rounded(bool one_alone_too);
 /// Several inputs narrowed at once (narrow_input_deviations.cpp).
 std::vector<Deviation> inputs_narrowed();
 
-/// A finite score for what a mask tensor hides, or for whatever is hidden (hidden_deviations.cpp).
-std::vector<Deviation> finite_in_tensors();
+/// A finite score for some of what is hidden, or a fitted one (hidden_score_deviations.cpp).
+std::vector<Deviation> hidden_at_scores_in_part();
 std::vector<Deviation> hidden_scores(const AllEvidence& evidence);
 
 /// A log-sum-exp multiplied or divided by the scale (lse_scale_deviations.cpp).

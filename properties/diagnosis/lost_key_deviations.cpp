@@ -155,6 +155,21 @@ std::vector<Deviation> full_last_dropped() {
     return list;
 }
 
+/// Where its slots' positions are counted back from the end of the axis.
+Deviation ring_of_longest() {
+    return {.id = "ring_of_longest",
+            .says = "a ring buffer taken to hold the last keys before Tk in every sequence, not "
+                    "those before its own length",
+            .respecify = [](const Specification& s) -> std::optional<Specification> {
+                if (!s.problem.cache.ring || s.problem.mask.lens_kv.empty()) return std::nullopt;
+                const std::int64_t slots = (*cache_shape_of(s.problem, Role::k))[2];
+                return hiding(s, [first = s.problem.len_kv - slots](const MaskPlace& p) {
+                    return p.column < first;
+                });
+            },
+            .tells = law::Tells::visibility};
+}
+
 }  // namespace
 
 std::vector<Deviation> lost_keys() {
@@ -174,6 +189,7 @@ std::vector<Deviation> lost_keys() {
                               return std::int64_t{(keys - 1) % slots == 0};
                           }));
     std::ranges::move(full_last_dropped(), std::back_inserter(list));
+    list.push_back(ring_of_longest());
     return list;
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "properties/diagnosis/rows_of.hpp"
 
 namespace attest::diagnosis {
 
@@ -76,9 +79,40 @@ std::int64_t rows_of_group(const Problem& p) {
     return p.len_q * group_size(p);
 }
 
+/// What a deviation predicts of calls with so many splits: most ways to part keys come to the same.
+/// Asked by several threads at once.
+class PartedAnswers {
+public:
+    std::optional<bound::Expected> of(const Deviation& d, const Specification& parted,
+                                      const bound::Expected& truth) {
+        const auto call = rows_of(parted);  // the same for the same call, whatever its splits
+        const std::pair key(call.get(), parted.problem.splits);
+        {
+            const std::lock_guard lock(mutex_);
+            const auto known = known_.find(key);
+            if (known != known_.end() && known->second.call.lock() == call)
+                return known->second.answer;
+        }
+        std::optional<bound::Expected> answer = predict(d, parted, truth);
+        const std::lock_guard lock(mutex_);
+        known_[key] = {call, answer};
+        return answer;
+    }
+
+private:
+    using Rows = std::vector<oracle::RowDetail>;
+    struct Answered {
+        std::weak_ptr<const Rows> call;
+        std::optional<bound::Expected> answer;
+    };
+    std::mutex mutex_;
+    std::map<std::pair<const Rows*, std::int64_t>, Answered> known_;
+};
+
 /// rows_most: none of a call with more rows of a group; 0: any. asked_too: also in the splits that
 /// a problem asks for.
-Deviation parted(const Deviation& d, const OwnSplits& own, std::int64_t rows_most, bool asked_too) {
+Deviation parted(const Deviation& d, const std::shared_ptr<PartedAnswers>& answers,
+                 const OwnSplits& own, std::int64_t rows_most, bool asked_too) {
     const std::string few =
         rows_most == 0 ? ""
                        : fmt::format(" in calls of up to {} rows of a group's heads", rows_most);
@@ -92,20 +126,20 @@ Deviation parted(const Deviation& d, const OwnSplits& own, std::int64_t rows_mos
         if (out.problem.splits < 2 && !alone) return std::nullopt;
         return out;
     };
-    Deviation own_accord =
-        formula_deviation(fmt::format("{}_own_{}{}", d.id, own.id,
-                                      rows_most == 0 ? "" : fmt::format("_of_{}", rows_most)),
-                          d.says + "; " + own.says + few,
-                          [d, split](const Specification& s, const bound::Expected& truth) {
-                              const auto parts = split(s);
-                              return parts ? predict(d, *parts, truth) : std::nullopt;
-                          });
-    if (d.log_sums)
-        own_accord.log_sums = [log_sums = d.log_sums, split](const Specification& s,
-                                                             const bound::Expected& truth)
-            -> std::optional<std::vector<bound::ExpectedElement>> {
+    Deviation own_accord = formula_deviation(
+        fmt::format("{}_own_{}{}", d.id, own.id,
+                    rows_most == 0 ? "" : fmt::format("_of_{}", rows_most)),
+        d.says + "; " + own.says + few,
+        [d, answers, split](const Specification& s, const bound::Expected& truth) {
             const auto parts = split(s);
-            return parts ? log_sums(*parts, truth) : std::nullopt;
+            return parts ? answers->of(d, *parts, truth) : std::nullopt;
+        });
+    if (d.lse_refutes)
+        own_accord.lse_refutes = [refutes = d.lse_refutes, split](const Specification& s,
+                                                                  const bound::Expected& truth,
+                                                                  const Tensor& lse) {
+            const auto parts = split(s);
+            return parts && refutes(*parts, truth, lse);
         };
     own_accord.tells = d.tells;
     own_accord.form_of = d.form_of.empty() ? d.id : d.form_of;
@@ -174,6 +208,7 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
         // By how many parts each of the smallest calls has; no wrong call has more rows.
         std::map<std::int64_t, bool> explains_first;
         std::map<std::vector<std::int64_t>, bool> explained;
+        const auto answers = std::make_shared<PartedAnswers>();
         for (const OwnSplits& own : ways) {
             const auto is_parted = [&own](const Evidence* e) {
                 return own.of(e->asked.problem.len_kv) > 1;
@@ -182,13 +217,15 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
             std::vector<std::int64_t> parts;
             for (const Evidence* e : smallest) parts.push_back(own.of(e->asked.problem.len_kv));
             const auto [first, untried] = explains_first.emplace(parts.front(), false);
-            if (untried) first->second = agrees(parted(d, own, 0, asked), *smallest.front());
+            if (untried)
+                first->second = agrees(parted(d, answers, own, 0, asked), *smallest.front());
             if (!first->second) continue;
             const auto [known, is_new] = explained.emplace(std::move(parts), false);
-            if (is_new) known->second = agrees_with_all(parted(d, own, 0, asked), smallest);
+            if (is_new)
+                known->second = agrees_with_all(parted(d, answers, own, 0, asked), smallest);
             if (!known->second) continue;
             for (const std::int64_t rows_most : {std::int64_t{0}, power_of_two_at_least(rows)})
-                list.push_back(parted(d, own, rows_most, asked));
+                list.push_back(parted(d, answers, own, rows_most, asked));
         }
     }
     return list;

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <memory>
 #include <numbers>
+#include <numeric>
 #include <utility>
 
+#include "properties/diagnosis/evidence.hpp"
 #include "properties/diagnosis/respecify.hpp"
 #include "properties/diagnosis/rows_of.hpp"
 
@@ -20,8 +22,35 @@ constexpr double most_change = 80;
 /// they are divided by, by what it should be.
 struct SumChange {
     double own = infinite, divided_by = infinite;
+    SumChange(const oracle::RowDetail& row, const std::optional<WeightChange>& change) {
+        if (!change) return;
+        own = log_sum_change(row, change->numerator);
+        divided_by = change->denominator.value_or(own);
+    }
     bool known() const { return std::abs(own) < most_change && std::abs(divided_by) < most_change; }
 };
+
+std::optional<WeightChange> changed_row(const Specification& s, const oracle::RowDetail& row,
+                                        std::size_t n, const WeightChangeOf& change) {
+    if (!std::isfinite(row.max)) return WeightChange{};
+    const Problem& p = s.problem;
+    const auto flat = static_cast<std::int64_t>(n);
+    return change(s, row, {span_of(s, flat / p.len_q / p.heads_q, flat % p.len_q), n});
+}
+
+bool changes_any(const oracle::RowDetail& row, const std::optional<WeightChange>& change) {
+    if (!change) return false;
+    if (change->denominator.value_or(0) != 0) return true;
+    for (std::size_t j = 0; j < change->numerator.size(); ++j)
+        if (row.shares[j] > 0 && change->numerator[j] != 0) return true;
+    return false;
+}
+
+/// Where weights are changed by what scores were before the cap, they are not known.
+bool follows(const Specification& s, const bound::Expected& truth, std::size_t rows) {
+    const bool capped = s.problem.softcap > 0 && s.dialect.softcap == SoftcapPlace::after_bias;
+    return !capped && truth.lse.size() == rows;
+}
 
 /// What the rows of a call become.
 struct RowsChanged {
@@ -30,36 +59,21 @@ struct RowsChanged {
     bool any = false;
 
     RowsChanged(const Specification& s, const WeightChangeOf& change) : details(rows_of(s)) {
-        const Problem& p = s.problem;
         for (std::size_t n = 0; n < details->size(); ++n) {
-            const auto flat = static_cast<std::int64_t>(n);
-            const oracle::RowDetail& row = (*details)[n];
-            const RowKeys keys{span_of(s, flat / p.len_q / p.heads_q, flat % p.len_q), n};
-            rows.push_back(std::isfinite(row.max) ? change(s, row, keys) : WeightChange{});
-            if (rows.back()) add(row, *rows.back());
+            rows.push_back(changed_row(s, (*details)[n], n, change));
+            any = any || changes_any((*details)[n], rows.back());
         }
     }
 
-    SumChange sum(std::size_t n) const {
-        if (!rows[n]) return {};
-        const double own = log_sum_change((*details)[n], rows[n]->numerator);
-        return {own, rows[n]->denominator.value_or(own)};
-    }
-
-private:
-    void add(const oracle::RowDetail& row, const WeightChange& c) {
-        any = any || c.denominator.value_or(0) != 0;
-        for (std::size_t j = 0; j < c.numerator.size(); ++j)
-            any = any || (row.shares[j] > 0 && c.numerator[j] != 0);
-    }
+    SumChange sum(std::size_t n) const { return {(*details)[n], rows[n]}; }
 };
 
 /// None where nothing is changed, or nothing can be said.
 std::optional<RowsChanged> changed_rows(const Specification& s, const bound::Expected& truth,
                                         const WeightChangeOf& change) {
-    if (s.problem.softcap > 0 && s.dialect.softcap == SoftcapPlace::after_bias) return {};
+    if (!follows(s, truth, rows_of(s)->size())) return {};
     RowsChanged changed(s, change);
-    if (!changed.any || truth.lse.size() != changed.rows.size()) return {};
+    if (!changed.any) return {};
     return changed;
 }
 
@@ -67,18 +81,39 @@ double lse_unit(const Specification& s) {
     return s.dialect.lse_base == LseBase::two ? std::numbers::ln2 : 1.0;
 }
 
-std::vector<bound::ExpectedElement> log_sums(const Specification& s, const RowsChanged& changed,
-                                             const bound::Expected& truth) {
-    std::vector<bound::ExpectedElement> sums = truth.lse;
-    for (std::size_t n = 0; n < sums.size(); ++n) {
-        if (truth.row_empty[n] != 0) continue;
-        const SumChange sum = changed.sum(n);
-        if (sum.known())
-            sums[n].value += sum.divided_by / lse_unit(s);
-        else
-            sums[n] = {0, 0, infinite};
+bound::ExpectedElement log_sum(const Specification& s, const SumChange& sum,
+                               const bound::ExpectedElement& truth) {
+    if (!sum.known()) return {0, 0, infinite};
+    bound::ExpectedElement changed = truth;
+    changed.value += sum.divided_by / lse_unit(s);
+    return changed;
+}
+
+/// Row by row, those that are wrong first: most changes are refuted by the first of them.
+bool refuted(const Specification& s, const WeightChangeOf& change, const bound::Expected& truth,
+             const Tensor& lse) {
+    const auto details = rows_of(s);
+    if (!follows(s, truth, details->size())) return false;
+    const auto disagrees = [&](std::size_t n, const bound::ExpectedElement& expected) {
+        return (!std::isfinite(expected.value) || std::isfinite(expected.bound)) &&
+               bound::judge(lse.get(static_cast<std::int64_t>(n)), expected,
+                            lse_format(s.problem)) == bound::Agreement::disagrees;
+    };
+    std::vector<std::size_t> rows(details->size());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    std::stable_partition(rows.begin(), rows.end(),
+                          [&](std::size_t n) { return disagrees(n, truth.lse[n]); });
+    bool any_changed = false, any_disagrees = false;
+    for (const std::size_t n : rows) {
+        const auto own = changed_row(s, (*details)[n], n, change);
+        any_changed = any_changed || changes_any((*details)[n], own);
+        any_disagrees =
+            any_disagrees ||
+            disagrees(n, truth.row_empty[n] != 0 ? truth.lse[n]
+                                                 : log_sum(s, {(*details)[n], own}, truth.lse[n]));
+        if (any_changed && any_disagrees) return true;
     }
-    return sums;
+    return false;
 }
 
 // The output is that of the changed scores times exp(their log-sum - that of the denominator). A
@@ -110,7 +145,9 @@ bound::Expected answer(const Specification& s, const RowsChanged& changed,
             }
         }
     }
-    out.lse = log_sums(s, changed, truth);
+    out.lse = truth.lse;
+    for (std::size_t n = 0; n < out.lse.size(); ++n)
+        if (truth.row_empty[n] == 0) out.lse[n] = log_sum(s, changed.sum(n), truth.lse[n]);
     return out;
 }
 
@@ -176,7 +213,6 @@ double log_sum_change(const oracle::RowDetail& row, const std::vector<double>& c
 }
 
 Deviation weight_deviation(std::string id, std::string says, WeightChangeOf change) {
-    using Elements = std::vector<bound::ExpectedElement>;
     Deviation d{.id = std::move(id), .says = std::move(says)};
     d.formula = [change](const Specification& s,
                          const bound::Expected& truth) -> std::optional<bound::Expected> {
@@ -184,12 +220,8 @@ Deviation weight_deviation(std::string id, std::string says, WeightChangeOf chan
         if (!changed) return std::nullopt;
         return answer(s, *changed, truth);
     };
-    d.log_sums = [change](const Specification& s,
-                          const bound::Expected& truth) -> std::optional<Elements> {
-        const auto changed = changed_rows(s, truth, change);
-        if (!changed) return std::nullopt;
-        return log_sums(s, *changed, truth);
-    };
+    d.lse_refutes = [change](const Specification& s, const bound::Expected& truth,
+                             const Tensor& lse) { return refuted(s, change, truth, lse); };
     return d;
 }
 

@@ -42,7 +42,7 @@ std::vector<Deviation> unlisted() {
                       cut_indices(),
                       starting_maxima(),
                       shared_masks(),
-                      finite_in_tensors(),
+                      hidden_at_scores_in_part(),
                       lse_in_other_rows(),
                       tile_candidates()})
         all.insert(all.end(), part.begin(), part.end());
@@ -61,6 +61,11 @@ TEST_P(Unlisted, IsRecognised) {
 }
 
 constexpr Played plays[] = {
+    {"ring_of_longest", "b2 hq1 hkv1 tq2 tk9 d4 window 3 -1 lens_kv 9,5 cache 7 ring f32"},
+    {"hidden_minus_1e4_own_tiles_32_32_seen",
+     "b1 hq8 hkv8 tq40 tk40 d4 causal f32 values logit1e4"},
+    {"boolean_minus_1e4_seen",
+     "b1 hq8 hkv8 tq6 tk9 d4 mask bool pattern one_key f32 values logit1e4"},
     {"window_left_from_row", "b1 hq2 hkv2 tq3 tk9 d4 window 2 -1 f32"},
     {"window_right_whole_tile_16", "b1 hq2 hkv2 tq20 tk40 d4 window -1 3 f32"},
     {"window_left_of_first_16", "b1 hq2 hkv2 tq20 tk40 d4 window 3 -1 f32"},
@@ -142,7 +147,7 @@ constexpr Played plays[] = {
      "b1 hq2 hkv2 tq4 tk6 d4 causal mask additive shared queries f32"},
     {"mask_of_head_by_sequence", "b2 hq2 hkv2 tq4 tk6 d4 mask additive shared batch f32"},
     {"lse_in_packed_order", "b1 hq6 hkv2 tq3 tk9 d4 f32"},
-    {"softcap_over_additive_tiles_16",
+    {"softcap_over_additive_tiles_16_16",
      "b1 hq1 hkv1 tq20 tk40 d4 mask additive pattern inner_tiles tile 16 softcap 0.5 f32"},
     {"softcap_over_additive", "b1 hq2 hkv2 tq3 tk9 d4 causal mask additive softcap 0.5 f32"},
     {"tiles_skipped_16_17_exp2", "b1 hq2 hkv2 tq5 tk80 d8 dv7 scale 3 f32"},
@@ -264,33 +269,6 @@ TEST(SkippedTiles, OfWhichTheFirstQueryOfTheBlockSeesNone) {
     const Diagnosis d =
         diagnosed_of(answer, "b1 hq1 hkv1 tq40 tk40 d4 causal mask bool pattern one_key f32");
     EXPECT_EQ(d.id, "mask_tile_first_query_sees_16_32") << d.says;
-}
-
-TEST(OwnSplits, OfSoManyKeysEachAndAtMostSoMany) {
-    const Deviation each = *std::ranges::find(deviations(), "sink_each_split", &Deviation::id);
-    const auto answer = [each](const Specification& s, const bound::Expected& truth) {
-        Specification split = s;
-        if (s.problem.splits == 0)
-            split.problem.splits = std::clamp<std::int64_t>(s.problem.len_kv / 32, 1, 8);
-        const std::optional<bound::Expected> e = predict(each, split, truth);
-        return e ? *e : truth;
-    };
-    const Diagnosis d = diagnosed_of(answer, "b1 hq2 hkv2 tq2 tk64 d4 sink f32");
-    EXPECT_EQ(d.form_of, "sink_each_split");
-    EXPECT_TRUE(d.says.starts_with("the sink once for each split; split to 32 keys and more"))
-        << d.says;
-}
-
-TEST(OwnSplits, OfWhichTheFirstAreRead) {
-    const std::vector<Deviation> limits = early_limits();
-    const Deviation first = *std::ranges::find(limits, "splits_end_4", &Deviation::id);
-    const auto answer = [first](const Specification& s, const bound::Expected& truth) {
-        Specification split = s;
-        if (s.problem.splits == 0) split.problem.splits = (s.problem.len_kv + 31) / 32;
-        return predict(first, split, truth).value_or(truth);
-    };
-    const Diagnosis d = diagnosed_of(answer, "b1 hq2 hkv2 tq2 tk130 d4 f32");
-    EXPECT_EQ(d.form_of, "splits_end_4") << d.says;
 }
 
 }  // namespace

@@ -75,13 +75,14 @@ public:
     }
 
     /// The first key of the first or last query's window is the first behind an edge, or the last
-    /// one is the last before it.
+    /// one is the last before it. One that ends behind the last key is left: those of earlier
+    /// queries end at edges.
     void window(Problem& p) const {
         const std::int64_t own = raw_.edge_row < 2 ? p.len_kv - 1 : p.len_kv - p.len_q;
         Window& w = p.mask.window;
         if (w.left >= 0)
             if (const auto first = below(own - w.left, p)) w.left = own - *first;
-        if (w.right >= 0)
+        if (w.right >= 0 && own + w.right < p.len_kv)
             if (const auto end = below(own + w.right + 1, p))
                 w.right = std::max<std::int64_t>(*end - 1 - own, 0);
     }

@@ -46,6 +46,10 @@ TEST(Draw, CachesLengthsAndWindowsEndAtEdges) {
         const std::int64_t left = p.mask.window.left, last = p.len_kv - 1 - left;
         return left >= 0 && (apart(last, 16) == 0 || apart(last + 1 - p.len_q, 16) == 0);
     });
+    // Ends of windows in the midst of the queries, where those of others lie beyond an edge.
+    at_least(0.21, with(window), [](const Problem& p) {
+        return p.len_kv > 16 && p.mask.window.right > 0 && p.mask.window.right < p.len_kv;
+    });
 }
 
 /// A loop over tiles that ends one too early is right where there is one.
