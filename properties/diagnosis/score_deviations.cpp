@@ -135,7 +135,13 @@ std::optional<Specification> with_scaled_bias(const Specification& s) {
     if ((!additive && !s.problem.alibi) || s.problem.softcap > 0) return std::nullopt;
     const double scale = effective_scale(s.problem);
     Specification out = s;
-    if (additive) out = with_mask_values(s, [scale](double v) { return v * scale; });
+    bool hides_all_else = false;  // -inf turned round: what becomes of that is anybody's guess
+    if (additive)
+        out = with_mask_values(s, [&](double v) {
+            hides_all_else = hides_all_else || v * scale == infinite;
+            return v * scale;
+        });
+    if (hides_all_else) return std::nullopt;
     if (s.problem.alibi) {
         const Tensor& slopes = s.inputs[Role::alibi_slopes];
         Tensor scaled(ElementType::f64, slopes.shape());

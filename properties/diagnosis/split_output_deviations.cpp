@@ -48,7 +48,8 @@ std::optional<bound::Expected> merged_of_stored(const Specification& s,
                                                 bool alone) {
     const Problem& p = s.problem;
     const std::optional<Precision> format = format_in(narrow, p);
-    const bool exact = s.numerics.weights == NumberFormat::f32;
+    const Precision weights = resolved(s.numerics.weights, p.format_q);
+    const bool exact = weights == Precision::f32 || weights == Precision::f64;
     if ((p.splits < 2 && !alone) || !format || !exact) return std::nullopt;
     const auto rows = rows_of(s);
     const auto dim = static_cast<std::size_t>(value_dim(p));
