@@ -156,6 +156,12 @@ TEST(CheckScreen, AKernelThatIsDeniedSomethingIsToldWhatItMayNotDo) {
     EXPECT_EQ(text_of(denied).find("--unconfined"), std::string::npos);
     report.run.kernel.barriers = {"files"};
     EXPECT_EQ(text_of("the kernel returned an error: no").find("--unconfined"), std::string::npos);
+    ::setenv("HOSTILE_DIR", "/tmp", 1);
+    const char* missing = "the kernel raised KeyError: 'HOSTILE_DIR'";
+    EXPECT_NE(text_of(missing).find("--env HOSTILE_DIR does so"), std::string::npos);
+    report.run.kernel.options = {"--env HOSTILE_DIR"};
+    EXPECT_EQ(text_of(missing).find("does so"), std::string::npos);
+    ::unsetenv("HOSTILE_DIR");
 }
 
 TEST(CheckScreen, HostileTextIsHarmless) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "ci/check_screen.hpp"
+#include "ci/held_in.hpp"
 #include "ci/number.hpp"
 #include "properties/law/property.hpp"
 #include "reference/problem/digest.hpp"
@@ -107,24 +108,6 @@ void say_remedy(const RunReport& report, const diagnosis::CounterexampleReport& 
         "that it takes this; by design? say no in supports(), or in takes of its manifest" + when;
 }
 
-/// In the words of the C library, with which an error of Python ends, too. What this machine does
-/// not hold a kernel from is not said.
-void say_held_in(const RunReport& report, RunFinding& out) {
-    constexpr const char* words[] = {"Permission denied", "Operation not permitted",
-                                     "Read-only file system"};
-    const auto denied = [&out](const char* word) {
-        return out.problem.find(word) != out.problem.npos;
-    };
-    if (std::ranges::none_of(words, denied)) return;
-    for (const auto& [barrier, says] :
-         {std::pair{"files", "it writes below the folders for temporary files and caches alone"},
-          std::pair{"system_calls", "it opens no socket"}})
-        if (std::ranges::find(report.run.kernel.barriers, barrier) !=
-            report.run.kernel.barriers.end())
-            out.held_in += std::string(says) + "; ";
-    if (!out.held_in.empty()) out.held_in += "--unconfined lifts that";
-}
-
 void say_boundary(const diagnosis::Boundary& b, RunFinding& out) {
     if (b.inside_failed == 0) return;
     out.share = count_text(b.inside_failed) + " of " + counted(b.inside, "case");
@@ -208,7 +191,7 @@ RunFinding finding_of(const RunReport& report, const diagnosis::CounterexampleRe
     say_diagnosis(one, out);
     say_boundary(one.boundary, out);
     say_remedy(report, one, out);
-    say_held_in(report, out);
+    out.held_in = held_in(report.run.kernel, out.problem);
     out.places = places_of(report, one);
     out.fingerprint = sha256_hex(report.run.kernel.manifest.name + "\n" + one.example.law + "\n" +
                                  print(one.example.smallest));

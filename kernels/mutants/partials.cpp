@@ -40,7 +40,7 @@ std::vector<PlantedBug> partials() {
               .trigger = "an output that is no number of bfloat16",
               .source = "https://github.com/vllm-project/vllm",
               .must = {"reference.output"},
-              .diagnosis = "step_partials_bf16"},
+              .diagnosis = "split_outputs_rounded"},
              in_bf16}};
 }
 

@@ -101,6 +101,17 @@ TEST_F(Confined, TheEnvironmentIsSmall) {
     ::unsetenv("PYTHON_TOKEN");
 }
 
+TEST(Environment, WhatIsWithheldAndNamedIsTold) {
+    ::setenv("HOSTILE_DIR", "/tmp", 1);
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(withheld_variables("KeyError: 'HOSTILE_DIR'", {}), Names{"HOSTILE_DIR"});
+    EXPECT_EQ(withheld_variables("no HOSTILE_DIRECTORY, no MY_HOSTILE_DIR, no PATH", {}), Names{});
+    EXPECT_EQ(withheld_variables("HOSTILE_DIR", {.variables = {"HOSTILE_DIR"}}), Names{});
+    EXPECT_EQ(withheld_variables("HOSTILE_DIR", {.confined = false}), Names{});
+    ::unsetenv("HOSTILE_DIR");
+    EXPECT_EQ(withheld_variables("HOSTILE_DIR", {}), Names{});
+}
+
 TEST_F(Confined, NothingTellsItWhoAsks) {
     ::setenv("ATTEST_WORKER_OUTPUT", "/dev/null", 1);
     open("know_the_judge");

@@ -177,6 +177,13 @@ TEST_F(LoadError, PythonRaisesAtImport) {
         << text;
 }
 
+TEST_F(LoadError, NamesAVariableThatIsWithheld) {
+    ::setenv("no_such_framework", "a word of its error", 1);
+    const std::string text = error_of("python:raises_at_import:forward");
+    ::unsetenv("no_such_framework");
+    EXPECT_TRUE(text.ends_with("not given no_such_framework; --env no_such_framework does so"));
+}
+
 TEST_F(LoadError, PythonFunctionAndManifest) {
     EXPECT_EQ(error_of("python:numpy_attention:forwrd"),
               "python: numpy_attention has no function forwrd; did you mean forward?");

@@ -89,7 +89,8 @@ struct LacksNumpy : BadInput {
 };
 
 /// A load_error's text is the sentence and, on lines of their own, its details.
-BadInput load_failure(const std::string& source, const std::string& text) {
+BadInput load_failure(const std::string& source, const std::string& text,
+                      const ConfinementOptions& confinement) {
     std::vector<std::string> lines;
     for (std::size_t at = 0; at <= text.size();) {
         const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -98,6 +99,8 @@ BadInput load_failure(const std::string& source, const std::string& text) {
     }
     std::vector<std::string> details(lines.begin() + 1, lines.end());
     if (details.size() > 4) details.resize(4);
+    for (const std::string& name : withheld_variables(text, confinement))
+        details.push_back(fmt::format("it is not given {0}; --env {0} does so", name));
     return BadInput(fmt::format("{}: {}", source, lines.front()), std::move(details));
 }
 
@@ -167,7 +170,7 @@ bool WorkerLink::load_once(const kernel::KernelSpec& spec, const std::string& in
                            {"kernels/worker/PROTOCOL.md says what they are"});
         const std::string content = read_text(received.frame, sizeof text, text.text_bytes);
         if (text.header.kind == protocol::FrameKind::load_error) {
-            const BadInput failure = load_failure(source_of(spec), content);
+            const BadInput failure = load_failure(source_of(spec), content, options.confinement);
             if (text.missing == protocol::Missing::numpy) throw LacksNumpy(failure);
             throw failure;
         }

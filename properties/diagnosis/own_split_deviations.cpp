@@ -20,15 +20,34 @@ namespace attest::diagnosis {
 
 namespace {
 
-/// Into how many parts so many keys go.
+/// Into how many parts so many keys go: those of the axis, or each sequence's own.
 struct OwnSplits {
     std::string id, says;
     std::function<std::int64_t(std::int64_t keys)> of;
+    bool by_sequence = false;
+
+    std::int64_t parts(const Problem& p, std::int64_t b) const {
+        const std::int64_t keys = by_sequence ? length_of(p.mask.lens_kv, p.len_kv, b) : p.len_kv;
+        return std::max<std::int64_t>(of(keys), 1);
+    }
+    /// Of all sequences alike, or one after the other.
+    std::vector<std::int64_t> parts(const Problem& p) const {
+        std::vector<std::int64_t> list{parts(p, 0)};
+        for (std::int64_t b = 1; by_sequence && b < p.batch; ++b) list.push_back(parts(p, b));
+        return list;
+    }
 };
 
 OwnSplits at_most(const OwnSplits& own, std::int64_t most) {
     return {fmt::format("{}_most_{}", own.id, most), fmt::format("{}, at most {}", own.says, most),
             [of = own.of, most](std::int64_t keys) { return std::min(of(keys), most); }};
+}
+
+OwnSplits of_each_sequence(OwnSplits own) {
+    own.id += "_each_sequence";
+    own.says += ", each sequence by its own number of keys";
+    own.by_sequence = true;
+    return own;
 }
 
 std::vector<OwnSplits> ways_to_part() {
@@ -57,6 +76,8 @@ std::vector<OwnSplits> ways_to_part() {
                             [n, above](std::int64_t keys) { return keys > above ? n : 1; }});
     for (std::size_t n = 0, uncapped = list.size(); n < uncapped; ++n)
         for (const std::int64_t most : {4, 8, 16, 32}) list.push_back(at_most(list[n], most));
+    for (std::size_t n = 0, alike = list.size(); n < alike; ++n)
+        list.push_back(of_each_sequence(list[n]));
     return list;
 }
 
@@ -68,7 +89,8 @@ std::vector<OwnSplits> told_apart(std::vector<OwnSplits> ways, const AllEvidence
         for (const auto* calls : {&evidence.wrong, &evidence.right})
             for (const Evidence& e : *calls)
                 if (e.asked.problem.splits == 0)
-                    splits.push_back(std::max<std::int64_t>(own.of(e.asked.problem.len_kv), 1));
+                    for (std::int64_t b = 0; b < e.asked.problem.batch; ++b)
+                        splits.push_back(own.parts(e.asked.problem, b));
         return !seen.insert(std::move(splits)).second;
     });
     return ways;
@@ -109,6 +131,18 @@ private:
     std::map<std::pair<const Rows*, std::int64_t>, Answered> known_;
 };
 
+void take_sequence(const Problem& p, std::int64_t b, const bound::Expected& from,
+                   bound::Expected& to) {
+    const auto take = [&](const auto& numbers, auto& own, std::int64_t each) {
+        if (numbers.size() != own.size()) return;
+        const std::int64_t count = p.heads_q * p.len_q * each;
+        std::copy_n(numbers.begin() + b * count, count, own.begin() + b * count);
+    };
+    take(from.output, to.output, value_dim(p));
+    take(from.lse, to.lse, 1);
+    take(from.row_empty, to.row_empty, 1);
+}
+
 /// rows_most: none of a call with more rows of a group; 0: any. asked_too: also in the splits that
 /// a problem asks for.
 Deviation parted(const Deviation& d, const std::shared_ptr<PartedAnswers>& answers,
@@ -116,13 +150,13 @@ Deviation parted(const Deviation& d, const std::shared_ptr<PartedAnswers>& answe
     const std::string few =
         rows_most == 0 ? ""
                        : fmt::format(" in calls of up to {} rows of a group's heads", rows_most);
-    const auto split = [of = own.of, rows_most, asked_too, alone = d.by_parts](
-                           const Specification& s) -> std::optional<Specification> {
+    // One part alone is none, but where that is a form of the same.
+    const auto split = [own, rows_most, asked_too, alone = d.by_parts](
+                           const Specification& s, std::int64_t b) -> std::optional<Specification> {
         if (s.problem.splits > 0) return asked_too ? std::optional(s) : std::nullopt;
         if (rows_most > 0 && rows_of_group(s.problem) > rows_most) return std::nullopt;
         Specification out = s;
-        out.problem.splits = of(s.problem.len_kv);
-        // One part alone is none, but where that is a form of the same.
+        out.problem.splits = own.parts(s.problem, b);
         if (out.problem.splits < 2 && !alone) return std::nullopt;
         return out;
     };
@@ -130,17 +164,33 @@ Deviation parted(const Deviation& d, const std::shared_ptr<PartedAnswers>& answe
         fmt::format("{}_own_{}{}", d.id, own.id,
                     rows_most == 0 ? "" : fmt::format("_of_{}", rows_most)),
         d.says + "; " + own.says + few,
-        [d, answers, split](const Specification& s, const bound::Expected& truth) {
-            const auto parts = split(s);
-            return parts ? answers->of(d, *parts, truth) : std::nullopt;
+        [d, answers, split, own](const Specification& s,
+                                 const bound::Expected& truth) -> std::optional<bound::Expected> {
+            const std::vector<std::int64_t> parts = own.parts(s.problem);
+            if (std::ranges::count(parts, parts.front()) == std::ssize(parts)) {
+                const auto parted = split(s, 0);
+                return parted ? answers->of(d, *parted, truth) : std::nullopt;
+            }
+            bound::Expected out = truth;
+            bool any = false;
+            for (std::int64_t b = 0; b < s.problem.batch; ++b) {
+                const auto parted = split(s, b);
+                const auto answer = parted ? answers->of(d, *parted, truth) : std::nullopt;
+                any = any || answer;
+                if (answer) take_sequence(s.problem, b, *answer, out);
+            }
+            return any ? std::optional(out) : std::nullopt;
         });
     if (d.lse_refutes)
-        own_accord.lse_refutes = [refutes = d.lse_refutes, split](const Specification& s,
-                                                                  const bound::Expected& truth,
-                                                                  const Tensor& lse) {
-            const auto parts = split(s);
-            return parts && refutes(*parts, truth, lse);
+        own_accord.lse_refutes = [refutes = d.lse_refutes, split, own](const Specification& s,
+                                                                       const bound::Expected& truth,
+                                                                       const Tensor& lse) {
+            const std::vector<std::int64_t> parts = own.parts(s.problem);
+            if (std::ranges::count(parts, parts.front()) != std::ssize(parts)) return false;
+            const auto parted = split(s, 0);
+            return parted && refutes(*parted, truth, lse);
         };
+    own_accord.declares = d.declares;
     own_accord.tells = d.tells;
     own_accord.form_of = d.form_of.empty() ? d.id : d.form_of;
     own_accord.entails = d.entails;
@@ -206,16 +256,16 @@ std::vector<Deviation> own_splits(const AllEvidence& evidence) {
     const std::span<const Evidence* const> smallest(calls.data(), std::min(few, calls.size()));
     for (const Deviation& d : deviations_of_splits(evidence.paged())) {
         // By how many parts each of the smallest calls has; no wrong call has more rows.
-        std::map<std::int64_t, bool> explains_first;
-        std::map<std::vector<std::int64_t>, bool> explained;
+        std::map<std::vector<std::int64_t>, bool> explains_first;
+        std::map<std::vector<std::vector<std::int64_t>>, bool> explained;
         const auto answers = std::make_shared<PartedAnswers>();
         for (const OwnSplits& own : ways) {
             const auto is_parted = [&own](const Evidence* e) {
-                return own.of(e->asked.problem.len_kv) > 1;
+                return std::ranges::max(own.parts(e->asked.problem)) > 1;
             };
             if (std::ranges::none_of(calls, is_parted)) continue;
-            std::vector<std::int64_t> parts;
-            for (const Evidence* e : smallest) parts.push_back(own.of(e->asked.problem.len_kv));
+            std::vector<std::vector<std::int64_t>> parts;
+            for (const Evidence* e : smallest) parts.push_back(own.parts(e->asked.problem));
             const auto [first, untried] = explains_first.emplace(parts.front(), false);
             if (untried)
                 first->second = agrees(parted(d, answers, own, 0, asked), *smallest.front());

@@ -82,13 +82,19 @@ std::vector<Deviation> split_outputs_rounded(bool one_alone_too) {
     for (const bool alone : {false, true}) {
         if (alone && !one_alone_too) break;
         for (const RoundsTo narrow : narrow_or_own) {
-            const Deviation rounded = formula_deviation(
+            Deviation rounded = formula_deviation(
                 "split_outputs_rounded_" + id_of(narrow) + (alone ? "_alone" : ""),
                 "outputs of splits rounded to " + words_of(narrow) + " before they are merged" +
                     (alone ? ", that of one alone too" : ""),
                 [narrow, alone](const Specification& s, const bound::Expected& truth) {
                     return merged_of_stored(s, truth, narrow, alone);
                 });
+            rounded.declares = [narrow](const Specification& s) -> std::string {
+                const auto format = format_in(narrow, s.problem);
+                return format ? "no such step; by design? declare numerics: partials " +
+                                    std::string(name(*format))
+                              : "";
+            };
             list.push_back(
                 as_form_of("split_outputs_rounded", alone ? of_parts(rounded) : rounded));
         }
