@@ -78,6 +78,54 @@ Deviation keys_of_documents(std::string id, std::string says, bool begin, bool l
             .tells = law::Tells::visibility};
 }
 
+/// The first document that begins with this query, empty or not.
+SegmentExtent first_document_at(const Mask& mask, std::int64_t query) {
+    std::int64_t first = 0, key = 0;
+    std::size_t n = 0;
+    for (; first < query; ++n) first += mask.documents_q[n], key += mask.documents_kv[n];
+    return {{first, first + mask.documents_q[n]}, {key, key + mask.documents_kv[n]}};
+}
+
+/// The query and key counted in that document, of a first query; else in the query's own.
+MaskPlace in_first_document(const Specification& s, const MaskPlace& p) {
+    SegmentExtent found = segment_of(s.problem, p.batch, p.query);
+    MaskPlace in = p;
+    in.in_document = found.queries.begin < found.queries.end;
+    if (in.in_document && p.query == found.queries.begin)
+        found = first_document_at(s.problem.mask, p.query);
+    in.row = p.query - found.queries.begin;
+    in.column = p.key - found.keys.begin;
+    in.len_q = found.queries.end - found.queries.begin;
+    in.len_kv = found.keys.end - found.keys.begin;
+    return in;
+}
+
+// As where a search by the documents' beginnings finds the first of several that are alike.
+std::optional<Specification> first_query_in_empty_document(const Specification& s) {
+    const Problem& problem = s.problem;
+    if (problem.mask.documents_q.empty() || problem.rope.style != RopeStyle::none)
+        return std::nullopt;
+    const Rules own = rules_of(s);
+    Rules none = own;
+    none.causal = none.documents = none.key_lengths = false;
+    none.window = {};
+    bool differs = false;
+    none.also_hidden = [&](const MaskPlace& p) {
+        const MaskPlace in = in_first_document(s, p);
+        differs = differs || (in.in_document && in.len_q == 0);
+        return hidden(own, in);
+    };
+    Specification out =
+        problem.alibi ? with_distances(s, none,
+                                       [&s](const MaskPlace& p) {
+                                           const MaskPlace in = in_first_document(s, p);
+                                           return static_cast<double>(
+                                               std::abs(in.row + before_row(s, in) - in.column));
+                                       })
+                      : with_rules(s, none);
+    return differs ? std::optional(std::move(out)) : std::nullopt;
+}
+
 // As of batches padded on the left: the keys of a sequence are the last ones of the axis, and so
 // are their places in a mask. Positions count from the first of them.
 std::optional<Specification> keys_at_the_end(const Specification& s) {
@@ -110,6 +158,10 @@ std::optional<Specification> keys_at_the_end(const Specification& s) {
 
 std::vector<Deviation> mixed_lengths() {
     return {
+        {.id = "documents_empty_take_first_query",
+         .says = "the first query behind an empty document as one of that document",
+         .respecify = first_query_in_empty_document,
+         .tells = law::Tells::visibility},
         {.id = "key_lengths_from_the_end",
          .says = "each sequence's last keys on the axis in place of its first, as where padding "
                  "stands on the left",

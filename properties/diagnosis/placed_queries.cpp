@@ -38,6 +38,13 @@ std::int64_t on_packed_axes(const Problem& p, const MaskPlace& at, std::int64_t 
     return (at.query - at.row) + offset - (at.key - at.column);
 }
 
+/// As if each so many queries were a call of their own, the last of whose queries sees all keys.
+template <std::int64_t each>
+std::int64_t in_chunks(const Problem&, const MaskPlace& at) {
+    const std::int64_t first = at.row / each * each;
+    return at.len_kv - std::min(first + each, at.len_q);
+}
+
 /// Another number of keys before row 0 of a place's sequence or document.
 struct Origin {
     const char *id, *says;
@@ -74,6 +81,11 @@ constexpr Origin origins[] = {
     {"queries_packed_top_left",
      "queries placed on the axes of packed tensors, not in their document",
      [](const Problem& p, const MaskPlace& at) { return on_packed_axes(p, at, 0); }},
+    {"queries_in_chunks_16", "each 16 queries placed as if they were the last", in_chunks<16>},
+    {"queries_in_chunks_32", "each 32 queries placed as if they were the last", in_chunks<32>},
+    {"queries_in_chunks_64", "each 64 queries placed as if they were the last", in_chunks<64>},
+    {"queries_in_chunks_128", "each 128 queries placed as if they were the last", in_chunks<128>},
+    {"queries_in_chunks_256", "each 256 queries placed as if they were the last", in_chunks<256>},
     {"queries_not_before", "queries placed no earlier than their own number",
      [](const Problem&, const MaskPlace& at) {
          return std::max<std::int64_t>(at.len_kv - at.len_q, 0);

@@ -66,6 +66,8 @@ constexpr Played plays[] = {
      "b1 hq8 hkv8 tq40 tk40 d4 causal f32 values logit1e4"},
     {"boolean_minus_1e4_seen",
      "b1 hq8 hkv8 tq6 tk9 d4 mask bool pattern one_key f32 values logit1e4"},
+    {"documents_empty_take_first_query", "b1 hq2 hkv2 tq6 tk9 d4 docs_q 2,0,4 docs_kv 3,2,4 f32"},
+    {"queries_in_chunks_16_masks", "b1 hq2 hkv2 tq40 tk40 d4 causal f32"},
     {"window_left_from_row", "b1 hq2 hkv2 tq3 tk9 d4 window 2 -1 f32"},
     {"window_right_whole_tile_16", "b1 hq2 hkv2 tq20 tk40 d4 window -1 3 f32"},
     {"window_left_of_first_16", "b1 hq2 hkv2 tq20 tk40 d4 window 3 -1 f32"},

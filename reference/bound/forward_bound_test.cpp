@@ -169,5 +169,19 @@ TEST(row_bound, a_sink_beside_centred_keys_is_off_by_the_product_with_their_mean
     EXPECT_GT(of_sink(), plain + keys.weight.back() * product);
 }
 
+// Eight lanes that are merged by their log-sum-exps are no splits that a problem asks for.
+TEST(KernelModel, PartsMayBeMergedUnlessTilesOrSumsAreDeclared) {
+    Problem p;
+    const auto may_split = [&p](std::int64_t splits, const Numerics& numerics) {
+        p.splits = splits;
+        return resolve(p, numerics).may_split;
+    };
+    for (const std::int64_t splits : {0, 1, 2}) EXPECT_TRUE(may_split(splits, {}));
+    EXPECT_TRUE(may_split(0, {.tile = 64}));
+    EXPECT_FALSE(may_split(1, {.tile = 64}));
+    for (const std::int64_t splits : {0, 1}) EXPECT_FALSE(may_split(splits, {.sum_chunk = 64}));
+    EXPECT_TRUE(may_split(2, {.tile = 64, .sum_chunk = 64}));
+}
+
 }  // namespace
 }  // namespace attest::bound

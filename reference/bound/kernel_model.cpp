@@ -176,8 +176,11 @@ KernelModel resolve(const Problem& problem, const Numerics& numerics) {
     m.sums_rounded_weights = numerics.sum_weights == SumWeights::rounded && m.up > 0;
     m.flushes = numerics.flush_subnormals;
     m.matrix_unit = numerics.matrix_unit;
-    // Who declares how the sums are composed splits the keys only where it is asked to.
-    m.may_split = problem.splits > 1 || (problem.splits == 0 && numerics.sum_chunk == 0);
+    // Who declares how sums are composed splits the keys only where it is asked to; who declares
+    // its tiles, unless it is asked not to. Lanes and warps of all others may merge parts whatever
+    // is asked for.
+    m.may_split = problem.splits > 1 ||
+                  (numerics.sum_chunk == 0 && (problem.splits == 0 || numerics.tile <= 0));
     m.tile = std::max<std::int64_t>(0, numerics.tile);
     m.chunk = std::max<std::int64_t>(0, numerics.sum_chunk);
     m.dim_qk = problem.dim_qk;
