@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -44,8 +45,8 @@ worker::ConfinementOptions confinement_of(const KernelReport& kernel) {
 
 std::string held_in(const KernelReport& kernel, const std::string& problem) {
     std::vector<std::string> said = of_barriers(kernel, problem);
-    for (const std::string& name : worker::withheld_variables(problem, confinement_of(kernel)))
-        said.push_back(fmt::format("it is not given {0}; --env {0} does so", name));
+    std::ranges::move(worker::withheld_variables(problem, confinement_of(kernel)),
+                      std::back_inserter(said));
     return fmt::format("{}", fmt::join(said, "; "));
 }
 

@@ -123,12 +123,14 @@ TEST(Takes, AMaskThatKeysShareOnlyWhereItIsSaid) {
 }
 
 TEST(Takes, MovesANumberToOneThatIsTaken) {
-    const NumberSet tiles{.most = 96, .multiple = 16}, any{}, one{.only = {1}};
+    const NumberSet tiles{.most = 96, .multiple = 16}, any{}, one{.only = {1}},
+        up_to_one{.most = 1};
     EXPECT_EQ(tiles.nearest(1), 16);
     EXPECT_EQ(tiles.nearest(33), 32);
     EXPECT_EQ(tiles.nearest(500), 96);
     EXPECT_EQ(any.nearest(33), 33);
     EXPECT_EQ(one.nearest(33), 1);
+    EXPECT_EQ(up_to_one.nearest(33), 1);
     EXPECT_TRUE(tiles.has(96));
     EXPECT_FALSE(tiles.has(112));
     EXPECT_FALSE(tiles.has(17));

@@ -57,7 +57,8 @@ void confine(const std::string& results, uid_t user, gid_t group);
 /// options; nothing whose name speaks of a secret, unless it is named. Not confined: all of it.
 std::vector<std::string> kernel_environment(const ConfinementOptions& options);
 
-/// What of this program's environment a kernel is not given, and a text of its own names.
+/// What of this program's environment a kernel is not given and a text of its own names: a
+/// sentence each, with the option that helps.
 std::vector<std::string> withheld_variables(std::string_view text,
                                             const ConfinementOptions& options);
 

@@ -104,7 +104,8 @@ TEST_F(Confined, TheEnvironmentIsSmall) {
 TEST(Environment, WhatIsWithheldAndNamedIsTold) {
     ::setenv("HOSTILE_DIR", "/tmp", 1);
     using Names = std::vector<std::string>;
-    EXPECT_EQ(withheld_variables("KeyError: 'HOSTILE_DIR'", {}), Names{"HOSTILE_DIR"});
+    EXPECT_EQ(withheld_variables("KeyError: 'HOSTILE_DIR'", {}),
+              Names{"it is not given HOSTILE_DIR; --env HOSTILE_DIR does so"});
     EXPECT_EQ(withheld_variables("no HOSTILE_DIRECTORY, no MY_HOSTILE_DIR, no PATH", {}), Names{});
     EXPECT_EQ(withheld_variables("HOSTILE_DIR", {.variables = {"HOSTILE_DIR"}}), Names{});
     EXPECT_EQ(withheld_variables("HOSTILE_DIR", {.confined = false}), Names{});

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,13 +11,15 @@ namespace {
 // What a program needs to run at all, and what steers compilers, interpreters, thread pools,
 // accelerators and frameworks. A name that ends in '*' stands for all that begin so.
 constexpr std::string_view given[] = {
-    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "PWD", "TMPDIR",
-    "TEMP", "TMP", "XDG_CACHE_HOME", "LD_*", "CC", "CXX", "CPATH", "MALLOC_*", "GLIBC_*",
-    "LIBRARY_PATH", "PYTHON*", "CONDA_*", "OMP_*", "GOMP_*", "KMP_*", "MKL_*", "VIRTUAL_ENV",
-    "BLIS_*", "NUMBA_*", "NUMEXPR_*", "OPENBLAS_*", "TBB_*", "CUDA_*", "CUDNN_*", "NVIDIA_*",
-    "NV_*", "NCCL_*", "HIP_*", "ROCR_*", "HSA_*", "XLA_*", "JAX_*", "TF_*", "TORCH*", "PYTORCH_*",
-    "TRITON_*", "ONEDNN_*", "DNNL_*", "ORT_*", "OV_*", "OPENVINO_*", "GGML_*", "MLX_*",
-    "FLASHINFER_*", "ASAN_*", "UBSAN_*", "TSAN_*", "LSAN_*", "LLVM_*", "GCOV_*", "CUBLAS_*",
+    "PATH",     "HOME",    "USER",       "LOGNAME",    "LANG",     "LANGUAGE",     "LC_*",
+    "TZ",       "TERM",    "PWD",        "TMPDIR",     "TEMP",     "TMP",          "XDG_CACHE_HOME",
+    "LD_*",     "CC",      "CXX",        "CPATH",      "MALLOC_*", "GLIBC_*",      "LIBRARY_PATH",
+    "PYTHON*",  "CONDA_*", "OMP_*",      "GOMP_*",     "KMP_*",    "MKL_*",        "VIRTUAL_ENV",
+    "BLIS_*",   "NUMBA_*", "NUMEXPR_*",  "OPENBLAS_*", "TBB_*",    "CUDA_*",       "CUDNN_*",
+    "NVIDIA_*", "NV_*",    "NCCL_*",     "HIP_*",      "ROCR_*",   "HSA_*",        "XLA_*",
+    "JAX_*",    "TF_*",    "TORCH*",     "PYTORCH_*",  "TRITON_*", "ONEDNN_*",     "DNNL_*",
+    "ORT_*",    "OV_*",    "OPENVINO_*", "GGML_*",     "MLX_*",    "FLASHINFER_*", "ASAN_*",
+    "UBSAN_*",  "TSAN_*",  "LSAN_*",     "LLVM_*",     "GCOV_*",   "CUBLAS_*",
     // Taken away again before the kernel is loaded.
     "ATTEST_WORKER_OUTPUT"};
 
@@ -78,7 +81,7 @@ std::vector<std::string> withheld_variables(std::string_view text,
     for (const std::string_view variable : own_environment())
         if (const std::string_view name = name_of(variable);
             name.size() >= least && !is_given(name, options) && names(text, name))
-            withheld.emplace_back(name);
+            withheld.push_back(fmt::format("it is not given {0}; --env {0} does so", name));
     return withheld;
 }
 

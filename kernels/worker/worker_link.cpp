@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 #include "kernels/worker/load_crash.hpp"
@@ -99,8 +101,7 @@ BadInput load_failure(const std::string& source, const std::string& text,
     }
     std::vector<std::string> details(lines.begin() + 1, lines.end());
     if (details.size() > 4) details.resize(4);
-    for (const std::string& name : withheld_variables(text, confinement))
-        details.push_back(fmt::format("it is not given {0}; --env {0} does so", name));
+    std::ranges::move(withheld_variables(text, confinement), std::back_inserter(details));
     return BadInput(fmt::format("{}: {}", source, lines.front()), std::move(details));
 }
 

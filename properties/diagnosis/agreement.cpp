@@ -106,7 +106,7 @@ std::optional<AgreementCount> count_predicted(const Deviation& deviation,
 
 /// NaN in the log-sum-exp where it is a number.
 bool has_stray_nan(const Evidence& e) {
-    if (!e.observed.has(Role::lse)) return false;
+    if (!e.lse_wrong) return false;
     const Tensor& lse = e.observed[Role::lse];
     for (std::size_t n = 0; n < e.truth.lse.size(); ++n)
         if (std::isfinite(e.truth.lse[n].value) &&

@@ -262,6 +262,9 @@ std::vector<Deviation> hidden_at_scores_in_part() {
                                   {128, 64}})
             for (const bool empty_rows_right : {false, true})
                 list.push_back(at_score(what, tiles, empty_rows_right));
+    std::erase_if(list, [](const Deviation& d) {
+        return d.id == "hidden_minus_1e4_own";  // hidden_at_scores() has it
+    });
     return list;
 }
 

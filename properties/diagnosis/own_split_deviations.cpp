@@ -36,6 +36,10 @@ struct OwnSplits {
         for (std::int64_t b = 1; by_sequence && b < p.batch; ++b) list.push_back(parts(p, b));
         return list;
     }
+    bool parts_all(const Problem& p) const {  ///< into as many
+        const std::vector<std::int64_t> list = parts(p);
+        return std::ranges::count(list, list.front()) == std::ssize(list);
+    }
 };
 
 OwnSplits at_most(const OwnSplits& own, std::int64_t most) {
@@ -134,7 +138,8 @@ private:
 void take_sequence(const Problem& p, std::int64_t b, const bound::Expected& from,
                    bound::Expected& to) {
     const auto take = [&](const auto& numbers, auto& own, std::int64_t each) {
-        if (numbers.size() != own.size()) return;
+        if (numbers.empty()) own.clear();  // it is not judged
+        if (own.empty()) return;
         const std::int64_t count = p.heads_q * p.len_q * each;
         std::copy_n(numbers.begin() + b * count, count, own.begin() + b * count);
     };
@@ -166,8 +171,7 @@ Deviation parted(const Deviation& d, const std::shared_ptr<PartedAnswers>& answe
         d.says + "; " + own.says + few,
         [d, answers, split, own](const Specification& s,
                                  const bound::Expected& truth) -> std::optional<bound::Expected> {
-            const std::vector<std::int64_t> parts = own.parts(s.problem);
-            if (std::ranges::count(parts, parts.front()) == std::ssize(parts)) {
+            if (own.parts_all(s.problem)) {
                 const auto parted = split(s, 0);
                 return parted ? answers->of(d, *parted, truth) : std::nullopt;
             }
@@ -185,8 +189,7 @@ Deviation parted(const Deviation& d, const std::shared_ptr<PartedAnswers>& answe
         own_accord.lse_refutes = [refutes = d.lse_refutes, split, own](const Specification& s,
                                                                        const bound::Expected& truth,
                                                                        const Tensor& lse) {
-            const std::vector<std::int64_t> parts = own.parts(s.problem);
-            if (std::ranges::count(parts, parts.front()) != std::ssize(parts)) return false;
+            if (!own.parts_all(s.problem)) return false;
             const auto parted = split(s, 0);
             return parted && refutes(*parted, truth, lse);
         };

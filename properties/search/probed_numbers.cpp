@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "properties/search/features.hpp"
@@ -39,26 +40,15 @@ Problem with_lengths(Problem p, std::int64_t len_q, std::int64_t len_kv) {
     return p;
 }
 
-/// The longest multiple that is taken, between one that is and one that is not.
-std::int64_t longest_taken(std::int64_t multiple, std::int64_t taken, std::int64_t refused,
-                           const std::function<bool(std::int64_t)>& takes) {
-    std::int64_t low = taken / multiple, high = refused / multiple;
-    while (high - low > 1) {
-        const std::int64_t middle = (low + high) / 2;
-        (takes(middle * multiple) ? low : high) = middle;
+/// The last multiple that is taken on the way from one that is to one that is not, up or down.
+std::int64_t last_taken(std::int64_t multiple, std::int64_t taken, std::int64_t refused,
+                        const std::function<bool(std::int64_t)>& takes) {
+    std::int64_t yes = taken / multiple, no = refused / multiple;
+    while (std::abs(yes - no) > 1) {
+        const std::int64_t middle = (yes + no) / 2;
+        (takes(middle * multiple) ? yes : no) = middle;
     }
-    return low * multiple;
-}
-
-/// The shortest that is taken, of those up to `taken`: all longer ones asked about were.
-std::int64_t shortest_taken(std::int64_t multiple, std::int64_t refused, std::int64_t taken,
-                            const std::function<bool(std::int64_t)>& takes) {
-    std::int64_t low = refused / multiple, high = taken / multiple;
-    while (high - low > 1) {
-        const std::int64_t middle = (low + high) / 2;
-        (takes(middle * multiple) ? high : low) = middle;
-    }
-    return high * multiple;
+    return yes * multiple;
 }
 
 /// What lengths to 256 that are taken have in common, if that is a multiple and two limits and
@@ -77,15 +67,14 @@ NumberSet short_lengths_taken(std::int64_t longest,
     std::int64_t refused = 0;  // of the multiples below the first that is taken
     for (const std::int64_t len : asked)
         if (len < taken.front() && len % lengths.multiple == 0) refused = len;
-    if (refused > 0)
-        lengths.least = shortest_taken(lengths.multiple, refused, taken.front(), takes);
+    if (refused > 0) lengths.least = last_taken(lengths.multiple, taken.front(), refused, takes);
     const bool alike = std::all_of(asked.begin(), asked.end(), [&](std::int64_t len) {
         return lengths.has(len) == (std::ranges::find(taken, len) != taken.end());
     });
     if (!alike) return {};
     for (const std::int64_t len : asked)
         if (lengths.most && len > *lengths.most && len % lengths.multiple == 0) {
-            lengths.most = longest_taken(lengths.multiple, *lengths.most, len, takes);
+            lengths.most = last_taken(lengths.multiple, *lengths.most, len, takes);
             break;
         }
     return lengths;
@@ -96,7 +85,7 @@ NumberSet lengths_taken(std::int64_t longest, const std::function<bool(std::int6
     if (longest < longest_asked || lengths.most || !takes(longest)) return lengths;
     for (std::int64_t len = longest; len < longest_known; len *= 2)
         if (!takes(2 * len)) {
-            lengths.most = longest_taken(lengths.multiple, len, 2 * len, takes);
+            lengths.most = last_taken(lengths.multiple, len, 2 * len, takes);
             break;
         }
     return lengths;

@@ -221,18 +221,6 @@ TEST(ProbedNumbers, OfAKernelThatTakesAllIsAny) {
     EXPECT_EQ(narrowed, std::vector<std::string>{});
 }
 
-TEST(ProbedNumbers, MovesALengthToOneThatIsTaken) {
-    const kernel::NumberSet tiles{.most = 96, .multiple = 16}, any{}, one{.most = 1};
-    EXPECT_EQ(tiles.nearest(1), 16);
-    EXPECT_EQ(tiles.nearest(33), 32);
-    EXPECT_EQ(tiles.nearest(500), 96);
-    EXPECT_EQ(any.nearest(33), 33);
-    EXPECT_EQ(one.nearest(33), 1);
-    EXPECT_TRUE(tiles.has(96));
-    EXPECT_FALSE(tiles.has(112));
-    EXPECT_FALSE(tiles.has(17));
-}
-
 TEST(ProbedNumbers, AFeatureThatIsDeclaredAndRefusedIsSaid) {
     PlantedKernel kernel(
         {.manifest = full_manifest(), .refuses = [](const Problem& p) { return p.softcap != 0; }});
