@@ -5,13 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
 #include <map>
 #include <sstream>
 #include <vector>
 
-#include "ci/embedded.hpp"
+#include "ci/manual_texts.hpp"
 #include "ci/screen.hpp"
 #include "reference/problem/errors.hpp"
 
@@ -60,14 +58,6 @@ Completed completed(const CLI::Option& option) {
     if (known != by_name.end()) return known->second;
     const bool path = option.get_description().find("FILE") != std::string::npos;
     return path || option.get_positional() ? Completed::file : Completed::nothing;
-}
-
-/// A folder's README speaks for the folder, another file for itself.
-std::string subject_of(const EmbeddedFile& file) {
-    const std::filesystem::path path(file.path);
-    std::string name = (path.stem() == "README" ? path.parent_path().filename() : path.stem());
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-    return name;
 }
 
 /// The words that a command begins with, where there are but a few.
@@ -264,19 +254,13 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
                    {"bash or zsh: attest completion bash"});
 }
 
-std::vector<std::string> manual_subjects() {
-    std::vector<std::string> subjects;
-    for (const EmbeddedFile& file : embedded_manuals()) subjects.push_back(subject_of(file));
-    return subjects;
-}
-
 std::string manual_page(const CLI::App& app, const std::string& subject) {
-    const auto named = std::ranges::find(embedded_manuals(), subject, subject_of);
-    if (named != embedded_manuals().end()) return std::string(named->text);
-    if (!subject.empty())
-        throw BadInput("manual " + subject + ": no such manual",
+    if (!subject.empty()) {
+        if (const auto text = manual_text(subject)) return *text;
+        throw BadInput("manual " + subject + ": no such manual, and no such section of one",
                        {fmt::format("attest manual, or attest manual with one of {}",
                                     fmt::join(manual_subjects(), ", "))});
+    }
     std::string page = ".TH ATTEST 1\n.SH NAME\nattest \\- " +
                        roff(app.get_description().substr(std::string("attest ").size())) +
                        "\n.SH SYNOPSIS\n.B attest\n.I COMMAND\n[\\fIargument\\fR ...] "

@@ -4,7 +4,6 @@
 #include <CLI/App.hpp>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace attest::ci {
 
@@ -14,10 +13,8 @@ std::string fitted_help(const std::string& help);
 /// A script for bash or zsh. Throws BadInput for another shell.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
-/// What `attest manual` prints besides its own page: interface, protocol, problem.
-std::vector<std::string> manual_subjects();
-
-/// attest(1), in the macros of man(7), or the manual of a subject. Throws BadInput for another.
+/// attest(1), in the macros of man(7), or the manual of a subject or a section of one. Throws
+/// BadInput for another.
 std::string manual_page(const CLI::App& app, const std::string& subject);
 
 /// What --help is written with.

@@ -4,6 +4,7 @@
 
 #include "ci/embedded.hpp"
 #include "ci/manual.hpp"
+#include "ci/manual_texts.hpp"
 #include "ci/option_declarations.hpp"
 #include "ci/suggest.hpp"
 #include "ci/typed_options.hpp"

@@ -210,7 +210,12 @@ class Usage(unittest.TestCase):
                               ("protocol", "kernels/worker/PROTOCOL.md")):
             with open(os.path.join(root, path), encoding="utf-8") as file:
                 self.assertEqual(self.run_in(ATTEST, "manual", subject).stdout, file.read())
-        refused = self.run_in(ATTEST, "manual", "manifest")
+        manifest = self.run_in(ATTEST, "manual", "manifest").stdout
+        self.assertTrue(manifest.startswith("## The manifest\n"), manifest[:40])
+        self.assertIn("\n### What it takes\n", manifest)
+        takes = self.run_in(ATTEST, "manual", "takes").stdout
+        self.assertTrue(manifest.count(takes) == 1 and "### Numerics" not in takes, takes[:40])
+        refused = self.run_in(ATTEST, "manual", "manifests")
         self.assertEqual((refused.returncode, refused.stdout), (2, ""))
         self.assertIn("attest manual with one of interface, protocol, problem", refused.stderr)
         named = self.run_in(ATTEST, "help", "problem").stderr

@@ -34,6 +34,20 @@ TEST(Laws, AnOverflowOfADeclaredFormatBreaksNone) {
     }
 }
 
+// Nor does that of a hidden key's score, to which such a kernel adds -inf: where nothing is asked
+// beside infinities, hidden numbers are as large as the declared format leaves room for.
+TEST(Laws, AnOverflowOfAHiddenScoreBreaksNone) {
+    constexpr std::int64_t cases = 40;
+    TruthfulKernel kernel(Dialect{});
+    kernel.overflow_of_hidden_keys();
+    kernel.claim_no_bits();
+    for (const Property& law : catalogue()) {
+        if (law.needs.backward || law.needs.simulated || law.needs.deterministic) continue;
+        const auto tried = try_law(kernel, law, cases);
+        EXPECT_EQ(tried.violated, 0) << law.id << ": " << tried.example;
+    }
+}
+
 // A floor of -FLT_MAX times log2(e) is -inf, and exp(-inf - -inf) is NaN.
 TEST(Laws, TheLowestFloorInBaseTwoBreaksNone) {
     TruthfulKernel kernel(Dialect{});

@@ -66,6 +66,13 @@ public:
         overflows_from_ = traits(Precision::f16).max_finite;
     }
 
+    /// And that adds the mask to every score: inf - inf where a hidden one overflows.
+    void overflow_of_hidden_keys() {
+        overflow_early();
+        manifest_.dialect.nonfinite = Nonfinite::unspecified;
+        hidden_overflow_ = true;
+    }
+
     /// For one that computes in base 2: NaN where a mask leaves a row scores of -inf for that.
     void overflow_in_base_two() { overflows_from_ = traits(Precision::f32).max_finite / 1.4427; }
 
@@ -107,7 +114,9 @@ public:
             for (std::size_t i = 0; i < elements.size(); ++i) {
                 const bool open = leaves_open && answer.row_empty[i / width] != 0;
                 tensor.set(static_cast<std::int64_t>(i), open ? all : answer_of(elements[i], call));
-                if (overflows_from_ > 0 && elements[i].bound == infinite &&
+                const bool unclaimed = elements[i].bound == infinite ||
+                                       (hidden_overflow_ && answer.row_empty[i / width] == 0);
+                if (overflows_from_ > 0 && unclaimed &&
                     (largest_score(problem, inputs, i / width) > overflows_from_ ||
                      std::abs(problem.mask.tensor.floor) > overflows_from_))
                     tensor.set(static_cast<std::int64_t>(i), std::nan(""));
@@ -179,6 +188,7 @@ private:
     std::vector<Question> before_;
     std::int64_t calls_ = 0;
     double overflows_from_ = 0;  ///< 0: nowhere
+    bool hidden_overflow_ = false;
 };
 
 /// How a law judged a number of drawn cases.

@@ -1,6 +1,7 @@
 // A mask tensor that sequences, heads, queries or keys share, or that has a plane for each, taken
 // by another's number.
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,29 @@ Deviation shared_ignored(std::size_t axis, const std::string& what, bool causal)
                 Rules rules = rules_of(s);
                 rules.mask_tensor = false;
                 return with_rules(s, rules);
+            }};
+}
+
+/// The mask of the first of one axis for all, where it has one place on another: as if that were
+/// shared, too.
+Deviation first_where_shared(std::size_t axis, const std::string& what, std::size_t shared,
+                             const std::string& of_every) {
+    return {.id = "mask_of_first_" + what + "_of_shared_" + of_every,
+            .says = "the mask tensor of the first " + what +
+                    " for all, where it is one for every " + of_every,
+            .respecify = [axis, shared](const Specification& s) -> std::optional<Specification> {
+                if (!has_mask(s)) return std::nullopt;
+                const Tensor& mask = s.inputs[Role::mask];
+                if (mask.shape()[axis] == 1 || mask.shape()[shared] > 1) return std::nullopt;
+                Specification out = s;
+                out.inputs.put(Role::mask, remake(mask.type(), mask.shape(),
+                                                  [&](std::int64_t b, std::int64_t h,
+                                                      std::int64_t i, std::int64_t j) {
+                                                      std::array at{b, h, i, j};
+                                                      at[axis] = 0;
+                                                      return mask.at(at[0], at[1], at[2], at[3]);
+                                                  }));
+                return out;
             }};
 }
 
@@ -131,6 +155,10 @@ std::vector<Deviation> shared_masks() {
     for (std::size_t axis = 0; axis < 4; ++axis)
         for (const bool causal : {false, true})
             list.push_back(shared_ignored(axis, axes[axis], causal));
+    for (std::size_t axis = 0; axis < 4; ++axis)
+        for (std::size_t shared = 0; shared < 4; ++shared)
+            if (axis != shared)
+                list.push_back(first_where_shared(axis, axes[axis], shared, axes[shared]));
     for (Deviation& d : list) d.tells = law::Tells::visibility;
     return list;
 }

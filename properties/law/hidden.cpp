@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "properties/law/reading.hpp"
+#include "reference/bound/kernel_model.hpp"
 
 namespace attest::law {
 
@@ -130,9 +132,38 @@ double filling_value(const Trial& trial, Filling filling, Role role, Precision f
     }
 }
 
+namespace {
+
+/// The largest number of each key with which no step of a kernel that is asked for nothing beside
+/// infinities overflows: one that adds -inf to the score of a hidden key makes NaN of it then, and
+/// of what may exceed the largest number of a declared format nothing is claimed. Scores are at
+/// most sum_c |q_c| times it, a turn no more than double that, before or behind a scale and a cap
+/// that may be taken in base 2; an eighth leaves room for the roundings.
+double room_beside_infinities(const Trial& trial, const Problem& problem, const Tensor& q) {
+    if (trial.dialect().nonfinite != Nonfinite::unspecified) return infinite;
+    const bound::KernelModel m = bound::resolve(problem, trial.numerics());
+    constexpr double log2e = 1.45;  // and a little more
+    double factor = log2e * std::max(1.0, std::abs(m.scale));
+    if (m.softcap > 0) factor *= std::max(1.0, 1 / m.softcap);
+    double most = 0;
+    const std::int64_t channels = q.shape()[3];
+    for (std::int64_t begin = 0; begin < q.size(); begin += channels) {
+        double sum = 0;
+        for (std::int64_t c = 0; c < channels; ++c) sum += std::abs(q.get(begin + c));
+        if (std::isfinite(sum)) most = std::max(most, sum);
+    }
+    const double of_steps = std::min({m.max_finite, m.score_max, m.bias_max}) / (most * factor);
+    return std::min(of_steps, m.fed_max) / 8;
+}
+
+}  // namespace
+
 TensorSet overwritten(const Trial& trial, const Problem& problem, const TensorSet& inputs,
                       const KeySet& keys, Filling filling) {
     TensorSet result = inputs;
+    const double room = filling == Filling::huge
+                            ? room_beside_infinities(trial, problem, inputs[Role::q])
+                            : infinite;
     for (const Role role : {Role::k, Role::v}) {
         Tensor& tensor = result[role];
         const std::int64_t channels = tensor.shape()[3];
@@ -142,8 +173,10 @@ TensorSet overwritten(const Trial& trial, const Problem& problem, const TensorSe
                     if (!keys.has(b, g, j)) continue;
                     const std::int64_t begin = tensor.flat(b, g, j, 0);
                     for (std::int64_t flat = begin; flat < begin + channels; ++flat)
-                        tensor.set(flat, filling_value(trial, filling, role, problem.format_kv,
-                                                       static_cast<std::uint64_t>(flat)));
+                        tensor.set(
+                            flat, std::clamp(filling_value(trial, filling, role, problem.format_kv,
+                                                           static_cast<std::uint64_t>(flat)),
+                                             -room, room));
                 }
     }
     return result;

@@ -35,7 +35,8 @@ private:
 /// What hidden keys and values are overwritten with.
 enum class Filling : std::uint8_t {
     fresh,             ///< normal numbers
-    huge,              ///< +-1e4: beats every visible score, and is finite in every format
+    huge,              ///< +-1e4: beats every visible score, and is finite in every format; less
+                       ///< where a declared step may overflow and nothing is asked of infinities
     largest,           ///< +-the largest finite number
     nonfinite_keys,    ///< NaN, +inf, -inf in K
     nonfinite_values,  ///< the same in V
