@@ -44,7 +44,7 @@ std::string section_of(std::string_view text, const std::string& word) {
     for (std::string line; std::getline(lines, line);) {
         const std::size_t level = level_of(line);
         if (of > 0 && level > 0 && level <= of) break;
-        if (of == 0 && level > 1 && has_word(line, word)) of = level;
+        if (of == 0 && level > 0 && has_word(line, word)) of = level;
         if (of > 0) section += line + "\n";
     }
     return section;

@@ -1,5 +1,6 @@
 #pragma once
-// The manuals that the command brings: of the interface, of what a problem means, of the protocol.
+// The manuals that the command brings: of the interface, of what a problem means, of the protocol,
+// of CUDA kernels on a CPU.
 
 #include <optional>
 #include <string>
@@ -7,11 +8,11 @@
 
 namespace attest::ci {
 
-/// What `attest manual` prints besides its own page: interface, protocol, problem.
+/// What `attest manual` prints besides its own page: interface, protocol, problem, simt.
 std::vector<std::string> manual_subjects();
 
 /// The manual of a subject, or the section of one whose heading has that word: "manifest",
-/// "dialect". Nothing where there is neither.
+/// "cuda". Nothing where there is neither.
 std::optional<std::string> manual_text(const std::string& subject);
 
 }  // namespace attest::ci

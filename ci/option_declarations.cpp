@@ -188,8 +188,8 @@ void declare_options(CLI::App& app, CommandOptions& o, TypedOptions& t) {
     app.add_subcommand("manual", "write the manual page, for man, or that of interface or problem")
         ->add_option("SUBJECT", o.arguments,
                      "interface: how a kernel and its manifest are written; problem: what a "
-                     "problem means, field by field; a word of a heading of theirs, manifest or "
-                     "takes: that section");
+                     "problem means, field by field; simt: CUDA kernels on a CPU; a word of a "
+                     "heading of theirs, manifest or takes: that section");
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
     app.allow_extras();
     app.require_subcommand(0, 1);  // what follows is an argument: attest key new FILE

@@ -19,8 +19,19 @@
 #define __sinf(x) (::std::sin(static_cast<float>(x)))
 #define __cosf(x) (::std::cos(static_cast<float>(x)))
 
-using std::max;
-using std::min;
+// CUDA's overloads: of a signed and an unsigned number, too, and NaN loses against any number.
+template <typename A, typename B>
+    requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
+constexpr std::common_type_t<A, B> max(A a, B b) {
+    const std::common_type_t<A, B> x = a, y = b;
+    return x < y || x != x ? y : x;
+}
+template <typename A, typename B>
+    requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
+constexpr std::common_type_t<A, B> min(A a, B b) {
+    const std::common_type_t<A, B> x = a, y = b;
+    return y < x || x != x ? y : x;
+}
 
 inline float rsqrtf(float x) {
     return 1.0f / std::sqrt(x);

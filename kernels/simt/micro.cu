@@ -131,6 +131,12 @@ __device__ bool pairs_agree(H2 thirds, H large, float product, float fused) {
            float(__hadd(large, H(1.0f))) == float(large) && float(__hmax(H(1.0f), nothing)) == 1 &&
            float(__hmin2(-ones, H2{nothing, H(2.0f)}).x) == -1;
 }
+/// A signed number is taken for an unsigned one beside such a one, and NaN for none.
+__device__ bool larger_and_smaller_agree() {
+    const float nothing = nanf("");
+    return max(-1, 2u) == 0xffffffffu && min(threadIdx.x, 40) <= 40 && max(nothing, 1.0f) == 1 &&
+           min(1.0f, nothing) == 1 && min(nothing, 1.0f) == 1 && max(1.0, 2.0f) == 2;
+}
 __global__ void arithmetic_of_pairs(float* o) {
     const half2 thirds = __float2half2_rn(1.0f / 3);
     const __nv_bfloat162 coarse = __float2bfloat162_rn(1.0f / 3);
@@ -138,7 +144,7 @@ __global__ void arithmetic_of_pairs(float* o) {
     const bool right =
         pairs_agree<half>(thirds, half(2048.0f), 0.22216796875f, 1.2216796875f) &&
         pairs_agree<__nv_bfloat16>(coarse, __nv_bfloat16(256.0f), 0.22265625f, 1.2265625f) &&
-        back.x == 2048 && back.y == 1;
+        back.x == 2048 && back.y == 1 && larger_and_smaller_agree();
     o[global_index()] = right ? 1.0f : 0.0f;
 }
 __global__ void exit_before_barrier(float* o) {

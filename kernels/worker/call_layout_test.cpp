@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "reference/problem/inputs.hpp"
+#include "reference/problem/text.hpp"
 
 namespace attest::worker {
 namespace {
@@ -65,6 +69,47 @@ TEST(CallLayout, StridesOf0AreOfKernelsThatTakeAnyStrides) {
     for (const char* features : {fixed, any_strides})
         EXPECT_EQ(strides_of(features, R"({"orders":["bthd"]})", backward, Role::d_o),
                   (Shape{60, 5, 15, 1}));
+}
+
+/// What k holds of a call by a kernel with this dialect, in memory and in order.
+std::vector<float> keys_laid(const char* line, const std::string& nonfinite) {
+    const kernel::Manifest manifest = kernel::parse_manifest(
+        R"({"name":"x","version":"1","formats":["f32"],"features":["cache","paged","ring","window",)"
+        R"("lens_kv"],"dialect":{"nonfinite":")" +
+            nonfinite + R"("}})",
+        "x");
+    const Case c = parse_case(line);
+    Arena arena;
+    EXPECT_FALSE(lay_out_call(arena, manifest, c.problem, make_inputs(c), 0, variant_of(0, 1, true),
+                              Asked{forward}));
+    std::vector<float> held;
+    for (const TensorSlot& slot : arena.slots()) {
+        if (slot.role != static_cast<std::uint16_t>(Role::k)) continue;
+        const std::byte* data = arena.at(slot.data);
+        held.resize(static_cast<std::size_t>(slot.placement.span));
+        std::memcpy(held.data(), data, slot.placement.span_bytes());
+    }
+    return held;
+}
+
+// Contiguous, in pages and in a ring; in each some slots hold no key.
+TEST(CallLayout, SlotsWithoutAKeyHoldNumbersWhereNothingIsAskedBesideNaN) {
+    for (const char* line : {"b2 hq1 hkv1 tq1 tk4 d3 lens_kv 4,2 cache 3 f32",
+                             "b2 hq1 hkv1 tq1 tk4 d3 lens_kv 4,2 cache 3 page 3 f32",
+                             "b2 hq1 hkv1 tq1 tk4 d3 window 3 0 lens_kv 4,2 cache 3 ring f32"}) {
+        const std::vector<float> poisoned = keys_laid(line, "propagate"),
+                                 numbers = keys_laid(line, "unspecified");
+        ASSERT_EQ(poisoned.size(), numbers.size()) << line;
+        int without = 0;
+        for (std::size_t n = 0; n < numbers.size(); ++n) {
+            without += std::isnan(poisoned[n]);
+            if (std::isnan(poisoned[n]))
+                EXPECT_EQ(std::abs(numbers[n]), 2) << line;
+            else
+                EXPECT_EQ(poisoned[n], numbers[n]) << line;
+        }
+        EXPECT_GE(without, 6) << line;
+    }
 }
 
 }  // namespace
