@@ -14,6 +14,7 @@
 #include "ci/fixture.hpp"
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
+#include "ci/escape.hpp"
 #include "ci/suggest.hpp"
 #include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"
@@ -163,7 +164,11 @@ kernel::KernelSpec kernel_for(const NamedCase& named, const CommandOptions& opti
         allow_kernel(spec, options.command,
                      "attest " + options.command +
                          (options.arguments.empty() ? "" : " " + clean(options.arguments.front())) +
-                         " --kernel " + clean(text) + out_option(options.out));
+                         " --kernel " + clean(text) +
+                         (options.python == CommandOptions().python
+                              ? ""
+                              : " --python " + shell_word(clean(options.python))) +
+                         out_option(options.out));
     return spec;
 }
 

@@ -9,6 +9,7 @@
 #include "ci/embedded.hpp"
 #include "ci/machine.hpp"
 #include "ci/profile.hpp"
+#include "ci/escape.hpp"
 #include "ci/record.hpp"
 #include "ci/run.hpp"
 #include "ci/screen.hpp"
@@ -111,9 +112,9 @@ std::uint64_t random_seed() {
 /// What lies below this folder has the same name in every checkout; what lies elsewhere, its own.
 std::string relative_text(const std::string& text) {
     if (!text.starts_with("/")) return text;
-    std::error_code error;
-    const fs::path relative = fs::relative(text, error);
-    return error || relative.empty() || *relative.begin() == ".." ? text : relative.string();
+    // Not what a link leads to: an interpreter finds its packages by the link.
+    const fs::path relative = fs::path(text).lexically_relative(fs::current_path());
+    return relative.empty() || *relative.begin() == ".." ? text : relative.string();
 }
 
 KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifest& manifest) {
@@ -254,6 +255,8 @@ RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
         .recorded = o.record_cases || o.command == "certify" || o.shard_count > 1,
         .threads = o.jobs,
         .own_profile = o.profile.ends_with(".json") ? file_text(o.profile) : ""};
+    if (o.python != CommandOptions().python)
+        run.kernel.options.push_back("--python " + shell_word(relative_text(o.python)));
     if (o.timeout)
         run.kernel.options.push_back("--timeout " + std::to_string(o.timeout->count()) + "ms");
     if (o.unconfined) run.kernel.options.push_back("--unconfined");

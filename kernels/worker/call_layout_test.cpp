@@ -74,8 +74,8 @@ TEST(CallLayout, StridesOf0AreOfKernelsThatTakeAnyStrides) {
 /// What k holds of a call by a kernel with this dialect, in memory and in order.
 std::vector<float> keys_laid(const char* line, const std::string& nonfinite) {
     const kernel::Manifest manifest = kernel::parse_manifest(
-        R"({"name":"x","version":"1","formats":["f32"],"features":["cache","paged","ring","window",)"
-        R"("lens_kv"],"dialect":{"nonfinite":")" +
+        R"({"name":"x","version":"1","formats":["f32"],)"
+        R"("features":["cache","paged","ring","window","lens_kv"],"dialect":{"nonfinite":")" +
             nonfinite + R"("}})",
         "x");
     const Case c = parse_case(line);

@@ -51,8 +51,9 @@ bool predicts_nan(const bound::Expected& predicted) {
 }
 
 /// What a kernel divides by nothing where it takes a row's last key away is not said by what it
-/// does to rows that had none: NaN will do.
+/// does to rows that had none: NaN will do, and tells nothing.
 void allow_nan_where_emptied(bound::Expected& predicted, const Evidence& e) {
+    constexpr bound::ExpectedElement anything{0, 0, infinite};
     const Tensor& output = e.observed[Role::o];
     const auto dim = static_cast<std::size_t>(value_dim(e.asked.problem));
     for (std::size_t row = 0; row < predicted.row_empty.size(); ++row) {
@@ -62,10 +63,10 @@ void allow_nan_where_emptied(bound::Expected& predicted, const Evidence& e) {
         };
         const auto channels = std::views::iota(std::size_t{0}, dim);
         if (predicted.output.empty() || !std::ranges::all_of(channels, is_nan)) continue;
-        for (const std::size_t c : channels) predicted.output[row * dim + c].value = std::nan("");
+        for (const std::size_t c : channels) predicted.output[row * dim + c] = anything;
         if (row >= predicted.lse.size() || !e.observed.has(Role::lse)) continue;
-        const double lse = e.observed[Role::lse].get(static_cast<std::int64_t>(row));
-        if (!std::isfinite(lse)) predicted.lse[row].value = lse;
+        if (!std::isfinite(e.observed[Role::lse].get(static_cast<std::int64_t>(row))))
+            predicted.lse[row] = anything;
     }
 }
 

@@ -25,6 +25,12 @@ std::string without_numbers(std::string text) {
     return text;
 }
 
+// A missing barrier lets many accesses race: which is told of first is chance.
+std::string without_places_of_races(const std::string& text) {
+    const std::size_t race = text.find("_race: ");
+    return race == std::string::npos ? text : text.substr(0, race);
+}
+
 // A stray access is told from others by what it did alone, and a lost GPU by that alone; any other
 // death by all that is said of it.
 std::string way_to_die(const CounterexampleReport& c) {
@@ -35,7 +41,7 @@ std::string way_to_die(const CounterexampleReport& c) {
         if (fault->stray == worker::Fault::Access::write) return "write";
         if (fault->kind == worker::Fault::Kind::context_lost) return "context lost";
     }
-    return without_numbers(c.violation().problem);
+    return without_numbers(without_places_of_races(c.violation().problem));
 }
 
 const Group earlier_calls{Group::Kind::earlier_calls, ""};

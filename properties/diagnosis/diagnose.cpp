@@ -10,6 +10,7 @@
 #include "properties/diagnosis/diagnose_backward.hpp"
 #include "properties/diagnosis/diagonal.hpp"
 #include "properties/diagnosis/dropped_forward.hpp"
+#include "properties/diagnosis/each_alone.hpp"
 #include "properties/diagnosis/experiment.hpp"
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/narrow_output.hpp"
@@ -188,10 +189,10 @@ Diagnosis explain_evidence(const AllEvidence& evidence,
     return known(accepted.front(), std::move(found));
 }
 
-Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample& counterexample,
-                           const std::vector<search::CaseRecord>& records,
-                           const NamedDeviations& named, bool races) {
-    AllEvidence evidence = gather_evidence(kernel, counterexample, records);
+namespace {
+
+Diagnosis diagnose_calls(search::Kernel& kernel, const search::Counterexample& counterexample,
+                         AllEvidence evidence, const NamedDeviations& named, bool races) {
     const law::Property* law = law::find_property(counterexample.law);
     // What is too large to be looked at is not known to be right by itself.
     const bool right_alone = evidence.wrong.empty() && !too_large(counterexample.smallest);
@@ -246,6 +247,20 @@ Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample&
     found.too_large = evidence.wrong.empty() && too_large(counterexample.smallest);
     return found;
 }
+
+Diagnosis diagnose_forward(search::Kernel& kernel, const search::Counterexample& counterexample,
+                           const std::vector<search::CaseRecord>& records,
+                           const NamedDeviations& named, bool races) {
+    Diagnosis found = diagnose_calls(
+        kernel, counterexample, gather_evidence(kernel, counterexample, records), named, races);
+    if (found.known || races || !found.evidence || !differs_alone(kernel, *found.evidence))
+        return found;
+    EachAlone alone(kernel);
+    return diagnose_calls(alone, counterexample, gather_evidence(alone, counterexample, records),
+                          named, races);
+}
+
+}  // namespace
 
 Diagnosis diagnose(search::Kernel& kernel, const search::Counterexample& counterexample,
                    const std::vector<search::CaseRecord>& records, const NamedDeviations& named,

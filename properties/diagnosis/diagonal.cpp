@@ -16,6 +16,23 @@ namespace {
 using LastKey =
     std::function<std::int64_t(const MaskPlace&, std::int64_t offset, std::int64_t axis_offset)>;
 
+/// Whether a row that loses or gets a key sees one still: of rows that are left without any, the
+/// place of the diagonal is anybody's guess.
+bool shows_its_place(const Tensor& before, const Tensor& after) {
+    const Shape& shape = after.shape();
+    const std::int64_t keys = shape[3];
+    for (std::int64_t begin = 0; begin < after.size(); begin += keys) {
+        bool sees = false, differs = false;
+        for (std::int64_t at = begin; at < begin + keys; ++at) {
+            const bool shown = after.get(at) != -infinite;
+            sees = sees || shown;
+            differs = differs || shown != (before.get(at) != -infinite);
+        }
+        if (sees && differs) return true;
+    }
+    return false;
+}
+
 Deviation causal_to(std::string id, std::string says, LastKey last) {
     return {
         .id = std::move(id),
@@ -29,7 +46,11 @@ Deviation causal_to(std::string id, std::string says, LastKey last) {
                                  axes = s.problem.len_kv - s.problem.len_q](const MaskPlace& p) {
                 return p.column > last(p, top_left ? 0 : p.len_kv - p.len_q, axes);
             };
-            return with_rules(s, rules);
+            Specification out = with_rules(s, rules);
+            const Specification asked = with_rules(s, rules_of(s));
+            if (!shows_its_place(asked.inputs[Role::mask], out.inputs[Role::mask]))
+                return std::nullopt;
+            return out;
         },
         .tells = law::Tells::visibility};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <iterator>
@@ -38,17 +39,22 @@ void leave_some_scores_alone(TensorSet& inputs, const Problem& problem) {
         if (std::isfinite(mask.get(n))) mask.set(n, 0);
 }
 
-// The same call, first in a fresh process; a few times, since threads that race are right now and
-// then.
-bool right_alone(search::Kernel& kernel, const Specification& asked) {
+/// What a wrong call is as the first of a process.
+enum class Alone : std::uint8_t { right, the_same, wrong_otherwise };
+
+// A few times, since threads that race are right now and then.
+Alone by_itself(search::Kernel& kernel, const Evidence& e) {
     constexpr int processes = 4;
     for (int n = 0; n < processes; ++n) {
         kernel.restart();
         const std::optional<Evidence> alone =
-            judged_call(asked, kernel.forward(asked.problem, asked.inputs));
-        if (!alone || alone->wrong()) return false;
+            judged_call(e.asked, kernel.forward(e.asked.problem, e.asked.inputs));
+        if (!alone) return Alone::the_same;
+        const bool repeats =
+            !kernel.manifest().numerics.deterministic || alone->observed == e.observed;
+        if (alone->wrong()) return repeats ? Alone::the_same : Alone::wrong_otherwise;
     }
-    return true;
+    return Alone::right;
 }
 
 void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
@@ -58,7 +64,7 @@ void add_calls_of_the_law(AllEvidence& evidence, search::Kernel& kernel,
     CallListener heard = listen(kernel, c);
     for (auto& [asked, result] : heard.forwards) {
         std::optional<Evidence> e = judged_call(std::move(asked), std::move(result));
-        if (e && e->wrong() && right_alone(kernel, e->asked))
+        if (e && e->wrong() && by_itself(kernel, *e) == Alone::right)
             evidence.remembers = true;
         else
             evidence.add(std::move(e));
@@ -192,7 +198,7 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
         if (evidence.enough()) break;
         std::optional<Evidence> e = evidence_of(kernel, c);
         // A defect of one call shows in the first of them; a memory may in any.
-        if (e && e->wrong() && evidence.wrong.size() < 2 && right_alone(kernel, e->asked))
+        if (e && e->wrong() && evidence.wrong.size() < 2 && by_itself(kernel, *e) == Alone::right)
             evidence.remembers = true;
         else
             evidence.add(std::move(e));
@@ -202,6 +208,13 @@ AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample
         std::ranges::stable_sort(evidence.wrong.begin() + 1, evidence.wrong.end(), {},
                                  [](const Evidence& e) { return products(e.asked.problem); });
     return evidence;
+}
+
+bool differs_alone(search::Kernel& kernel, const AllEvidence& evidence) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    return std::ranges::any_of(evidence.wrong, [&](const Evidence& e) {
+        return std::chrono::steady_clock::now() < until && by_itself(kernel, e) != Alone::the_same;
+    });
 }
 
 void add_neighbours(AllEvidence& evidence, search::Kernel& kernel, const Case& smallest) {

@@ -51,6 +51,10 @@ std::vector<Case> cases_around(const search::Counterexample& counterexample,
 AllEvidence gather_evidence(search::Kernel& kernel, const search::Counterexample& counterexample,
                             const std::vector<search::CaseRecord>& records);
 
+/// Whether one of the wrong calls has another answer as the first of a process: two seconds are
+/// given to that, for processes that take long to start.
+bool differs_alone(search::Kernel& kernel, const AllEvidence& evidence);
+
 /// The neighbours of a smallest case (relatives.hpp): calls that no law chose, and that an
 /// explanation found without them has to predict too, where the kernel is wrong and where it is
 /// right; those with one feature more stand apart where it is wrong.

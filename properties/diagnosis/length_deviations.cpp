@@ -154,10 +154,33 @@ std::optional<Specification> keys_at_the_end(const Specification& s) {
     return out;
 }
 
+// The sum of a sequence's values over the number of keys of the axis, where the dialect has their
+// mean for a query that sees none.
+std::optional<bound::Expected> means_by_axis(const Specification& s, const bound::Expected& truth) {
+    const Problem& p = s.problem;
+    if (s.dialect.empty_row != EmptyRow::mean || p.mask.lens_kv.empty()) return std::nullopt;
+    const auto dim = static_cast<std::size_t>(value_dim(p));
+    bool any = false;
+    bound::Expected out = truth;
+    for (std::size_t row = 0; row < truth.row_empty.size(); ++row) {
+        const std::int64_t b = static_cast<std::int64_t>(row) / p.len_q / p.heads_q;
+        const double share = static_cast<double>(p.mask.lens_kv[static_cast<std::size_t>(b)]) /
+                             static_cast<double>(std::max<std::int64_t>(p.len_kv, 1));
+        if (truth.row_empty[row] == 0 || share == 1) continue;
+        any = true;
+        for (std::size_t n = row * dim; n < (row + 1) * dim; ++n) out.output[n].value *= share;
+    }
+    return any ? std::optional(std::move(out)) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Deviation> mixed_lengths() {
     return {
+        formula_deviation("empty_mean_by_axis",
+                          "the sum of a sequence's values over the number of keys of the axis, not "
+                          "its own, where a query sees no key",
+                          means_by_axis),
         {.id = "documents_empty_take_first_query",
          .says = "the first query behind an empty document as one of that document",
          .respecify = first_query_in_empty_document,

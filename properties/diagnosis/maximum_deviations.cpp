@@ -108,6 +108,8 @@ std::vector<Deviation> starting_maxima() {
         std::ranges::move(maximum_of_hidden(guarded), std::back_inserter(list));
         std::ranges::move(maximum_not_subtracted(guarded), std::back_inserter(list));
         std::ranges::move(merged_without_maximum(guarded), std::back_inserter(list));
+        std::ranges::move(maximum_of_products(guarded), std::back_inserter(list));
+        std::ranges::move(maximum_of_other_rows(guarded), std::back_inserter(list));
         for (const std::int64_t lanes : {4, 8, 16, 32})
             std::ranges::move(maximum_without_last_lane(lanes, guarded), std::back_inserter(list));
         for (const std::int64_t step : {2, 4, 8, 16, 32, 64})

@@ -16,13 +16,27 @@
 
 namespace attest::diagnosis {
 
-// exp(S - m) of an f32 with m at its start where every S is below that. 104 below it is 0, whatever
-// the arithmetic: half the least subnormal is exp(-103.97). Between there and 87 below, where exp
-// becomes subnormal, nothing is claimed, and of such a row's log-sum-exp never. A denominator of 0
+namespace {
+
+/// Where exp of a number ends: below it is subnormal, or 0 whatever the arithmetic, as half the
+/// least subnormal is exp(-103.97) or exp(-745.13); above, the sum of some hundred may be infinite,
+/// one may be, and is.
+struct ExpRange {
+    double subnormal, zero, sums, largest, infinite;
+};
+ExpRange exp_range(const Problem& p) {
+    if (p.format_q == Precision::f64) return {708, 746, 700, 709, 710};
+    return {87, 104, 80, 88, 89};
+}
+
+}  // namespace
+
+// exp(S - m) with m at its start where every S is below that. Between where exp becomes subnormal
+// and where it is 0 nothing is claimed, and of such a row's log-sum-exp never. A denominator of 0
 // leaves NaN, or 0 where it is guarded.
 std::optional<bound::Expected> maximum_from(const StartOf& start_of, double underflow,
                                             const Specification& s, const bound::Expected& truth) {
-    if (s.problem.format_q == Precision::f64) return std::nullopt;
+    const ExpRange range = exp_range(s.problem);
     bool any = false;
     bound::Expected out = truth;
     const auto kept = rows_of(s);
@@ -32,9 +46,11 @@ std::optional<bound::Expected> maximum_from(const StartOf& start_of, double unde
     for (std::size_t row = 0; row < rows.size(); ++row) {
         const double below = starts[row] - rows[row].max;
         // Of a row of nothing but NaN there is no largest score.
-        if (truth.row_empty[row] != 0 || !(below > 87) || std::isinf(below)) continue;
+        if (truth.row_empty[row] != 0 || !(below > range.subnormal) ||
+            !std::isfinite(rows[row].max))
+            continue;
         // A sink is added behind the keys: what is left of the sum is its own weight.
-        const bool sink = s.problem.sink, known = below > 104 && !sink;
+        const bool sink = s.problem.sink, known = below > range.zero && !sink;
         any = any || known;
         for (std::size_t n = row * dim; n < (row + 1) * dim; ++n)
             out.output[n] = known ? bound::ExpectedElement{underflow, 0, 0}
@@ -60,13 +76,14 @@ namespace {
 /// Where the sum of weights is finite: what is said of a sum of values that may not be.
 enum class LargeValues : std::uint8_t { open, infinite };
 
-// exp(S - m) of an f32 with another m than the row's maximum: more than log(FLT_MAX) = 88.72 above
-// it the sums are infinite and their quotient is NaN; where all are that far below it is 0 as
-// above. A sum of some hundred may be infinite from 80 on.
+// exp(S - m) with another m than the row's maximum: more than log(FLT_MAX) = 88.72 above it, or
+// that of f64, the sums are infinite and their quotient is NaN; where all are far below it is 0 as
+// above.
 std::optional<bound::Expected> subtracted(const StartOf& other, LargeValues values,
                                           double underflow, const Specification& s,
                                           const bound::Expected& truth) {
-    if (s.problem.sink || s.problem.format_q == Precision::f64) return std::nullopt;
+    if (s.problem.sink) return std::nullopt;
+    const ExpRange range = exp_range(s.problem);
     std::optional<bound::Expected> low = maximum_from(other, underflow, s, truth);
     bool any = low.has_value();
     bound::Expected out = low ? std::move(*low) : truth;
@@ -76,18 +93,19 @@ std::optional<bound::Expected> subtracted(const StartOf& other, LargeValues valu
     const auto dim = static_cast<std::size_t>(value_dim(s.problem));
     for (std::size_t row = 0; row < rows.size(); ++row) {
         const double above = rows[row].max - maxima[row];
-        if (!(above > 80)) continue;
+        if (!(above > range.sums)) continue;
         for (std::size_t n = row * dim; n < (row + 1) * dim; ++n) {
             const double o = truth.output[n].value;
-            const bool sum_of_values = values == LargeValues::infinite && above < 88 &&
-                                       rows[row].lse - maxima[row] + std::log(std::abs(o)) > 89;
-            if (above > 89)
+            const double sum = rows[row].lse - maxima[row] + std::log(std::abs(o));
+            const bool sum_of_values =
+                values == LargeValues::infinite && above < range.largest && sum > range.infinite;
+            if (above > range.infinite)
                 out.output[n] = {std::nan(""), 0, 0};
             else if (sum_of_values)
                 out.output[n] = {std::copysign(infinite, o), 0, 0};
             else
                 out.output[n] = {0, 0, infinite};
-            any = any || above > 89 || sum_of_values;
+            any = any || above > range.infinite || sum_of_values;
         }
         if (row < out.lse.size()) out.lse[row] = {0, 0, infinite};
     }
@@ -160,8 +178,10 @@ std::vector<double> below_by_log_sums(const Specification& s, std::size_t) {
     return starts;
 }
 
-std::vector<Deviation> of_both_values(const std::string& id, const std::string& says, bool guarded,
-                                      const StartOf& other) {
+}  // namespace
+
+std::vector<Deviation> subtracting(const std::string& id, const std::string& says, bool guarded,
+                                   const StartOf& other) {
     const Deviation plain =
         underflowing(id, says, guarded, std::bind_front(subtracted, other, LargeValues::open));
     return {plain, as_form_of(plain.id, underflowing(id + "_values", says, guarded,
@@ -169,17 +189,15 @@ std::vector<Deviation> of_both_values(const std::string& id, const std::string& 
                                                                      LargeValues::infinite)))};
 }
 
-}  // namespace
-
 std::vector<Deviation> maximum_not_subtracted(bool guarded) {
-    return of_both_values("maximum_not_subtracted",
-                          "weights exp(S) without the maximum: beyond 88 they are infinite, and "
-                          "where all are below -104",
-                          guarded, zeros);
+    return subtracting("maximum_not_subtracted",
+                       "weights exp(S) without the maximum: beyond 88 they are infinite, and "
+                       "where all are below -104",
+                       guarded, zeros);
 }
 
 std::vector<Deviation> maximum_without_rest(std::int64_t step, bool guarded) {
-    return of_both_values(
+    return subtracting(
         fmt::format("maximum_without_rest_{}", step),
         fmt::format("a maximum without the last n mod {} keys: where one of these stands far above "
                     "all others, weights are infinite, and where no others are and all are small",
@@ -188,7 +206,7 @@ std::vector<Deviation> maximum_without_rest(std::int64_t step, bool guarded) {
 }
 
 std::vector<Deviation> maximum_without_last_lane(std::int64_t lanes, bool guarded) {
-    return of_both_values(
+    return subtracting(
         fmt::format("maximum_without_lane_{}", lanes),
         fmt::format("a maximum without the last of every {} keys: where one of these stands far "
                     "above all others, weights are infinite, and where no others are and all are "
@@ -198,11 +216,10 @@ std::vector<Deviation> maximum_without_last_lane(std::int64_t lanes, bool guarde
 }
 
 std::vector<Deviation> merged_without_maximum(bool guarded) {
-    return of_both_values(
-        "merged_without_maximum",
-        "parts of the keys merged by exp of their log-sum-exps without a maximum: "
-        "beyond 88 they are infinite, and where all are below -104",
-        guarded, below_by_log_sums);
+    return subtracting("merged_without_maximum",
+                       "parts of the keys merged by exp of their log-sum-exps without a maximum: "
+                       "beyond 88 they are infinite, and where all are below -104",
+                       guarded, below_by_log_sums);
 }
 
 }  // namespace attest::diagnosis

@@ -35,6 +35,15 @@ using WhereZero = std::function<std::optional<bound::Expected>(
     double quotient, const Specification&, const bound::Expected& truth)>;
 Deviation underflowing(std::string id, std::string says, bool guarded, WhereZero expected);
 
+/// exp(S - such a number), of sums of values that are open where they may overflow, or infinite.
+std::vector<Deviation> subtracting(const std::string& id, const std::string& says, bool guarded,
+                                   const StartOf& other);
+
+/// One for a block of rows, or of products that a scale below 0 turns round
+/// (shared_maximum_deviations.cpp).
+std::vector<Deviation> maximum_of_other_rows(bool guarded);
+std::vector<Deviation> maximum_of_products(bool guarded);
+
 /// The largest score of hidden keys too (hidden_maximum_deviations.cpp).
 std::vector<Deviation> maximum_of_hidden(bool guarded);
 

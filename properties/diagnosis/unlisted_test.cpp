@@ -208,6 +208,8 @@ constexpr Played plays[] = {
     {"pages_by_shift", "b1 hq2 hkv2 tq2 tk20 d4 cache 18 page 6 f32"},
     {"pages_modulo_256", "b1 hq1 hkv1 tq2 tk300 d4 cache 298 page 1 f32"},
     {"window_left_whole_page", "b1 hq2 hkv2 tq6 tk20 d4 window 3 -1 cache 14 page 6 f32"},
+    {"maximum_of_block_8", "b1 hq2 hkv2 tq20 tk3 d4 f32 values logit1e3"},
+    {"maximum_of_products", "b1 hq2 hkv2 tq9 tk40 d4 scale -1 f32 values logit50"},
     {"mask_of_first_sequence_of_shared_head",
      "b3 hq2 hkv2 tq4 tk6 d4 mask additive shared heads f32"},
     {"mask_plane_modulo", "b2 hq3 hkv3 tq3 tk5 d4 mask bool shared heads f32"},
