@@ -49,6 +49,7 @@ bool same_thing(const std::string& a, const std::string& b) {
         {"query_lengths_ignored", "queries_past_length"},
         {"lse_empty_zero", "lse_empty_zero_padding"},  // where no query length is given
         {"lse_empty_infinite", "lse_empty_infinite_padding"},
+        {"lse_without_sink", "lse_of_keys"},  // where every query sees a key
         {"lse_padding_zero", "lse_empty_zero_padding"},  // where every query sees a key
         {"lse_padding_infinite", "lse_empty_infinite_padding"},
         {"rope_other_style", "rope_always_interleaved"},  // where those are not asked for

@@ -128,9 +128,24 @@ double in_base(const Specification& s, double natural) {
     return s.dialect.lse_base == LseBase::two ? natural * std::numbers::log2e : natural;
 }
 
-}  // namespace
-
-namespace {
+// The logarithm of a sum of the keys' weights alone, taken below the maximum of keys and sink: far
+// below that it has lost its bits, or is of 0. Of no key it is -inf.
+std::optional<bound::Expected> lse_of_keys(const Specification& s, const bound::Expected& truth) {
+    constexpr double far = 80;
+    if (!s.problem.sink || truth.lse.empty()) return std::nullopt;
+    Specification keys = s;
+    keys.problem.sink = false;
+    keys.inputs.erase(Role::sinks);
+    bound::Expected out;
+    out.lse = oracle::attend(keys.problem, s.dialect, s.numerics, keys.inputs).lse;
+    for (std::size_t row = 0; row < out.lse.size(); ++row) {
+        bound::ExpectedElement& own = out.lse[row];
+        if (!std::isfinite(own.value)) continue;
+        own.bound += truth.lse[row].bound;
+        if (truth.lse[row].value - own.value > far) own.bound = infinite;
+    }
+    return out;
+}
 
 // Each split has as many whole tiles, from the first key of the row.
 std::vector<double> lse_of_each_split(const Problem& p, const oracle::RowDetail& row,
@@ -233,6 +248,11 @@ std::vector<Deviation> lse_deviations() {
                           for (const double share : row.shares) keys += share;
                           return right + in_base(s, std::log(keys));
                       }),
+        as_form_of("lse_without_sink",
+                   {.id = "lse_of_keys",
+                    .says = "a log-sum-exp that leaves out the sink, and is -inf where a query "
+                            "sees no key",
+                    .formula = lse_of_keys}),
         lse_deviation(
             "lse_negated", "the negated log-sum-exp",
             [](const Specification&, const oracle::RowDetail&, double right) { return -right; }),
