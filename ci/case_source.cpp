@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "ci/check_screen.hpp"
+#include "ci/escape.hpp"
 #include "ci/fixture.hpp"
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
-#include "ci/escape.hpp"
 #include "ci/suggest.hpp"
 #include "properties/search/store.hpp"
 #include "reference/problem/errors.hpp"

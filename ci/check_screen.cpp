@@ -27,7 +27,7 @@ void draw_head(Screen& s, const RunHeader& run) {
     s.line(line);
     if (const std::string absent = absent_barriers(kernel); !absent.empty())
         s.line(s.warn("its process is not held in by " + absent) +
-               s.dim(" (kernels/worker/README.md)"));
+               s.dim(" (attest manual worker)"));
     s.line();
 }
 

@@ -20,7 +20,7 @@ std::span<const EmbeddedFile> embedded_pages();  ///< style and script of report
 std::span<const EmbeddedFile> embedded_examples();  ///< what `attest new` begins with
 
 /// The C interface with the manifest word by word, Python and programs; the frames between the
-/// worker and its host; what the fields of a problem mean; CUDA kernels on a CPU.
+/// worker and its host; the worker itself; what the fields of a problem mean; CUDA on a CPU.
 std::span<const EmbeddedFile> embedded_manuals();
 
 std::string_view attest_version() noexcept;

@@ -7,9 +7,9 @@
 
 #include "ci/case_source.hpp"
 #include "ci/embedded.hpp"
+#include "ci/escape.hpp"
 #include "ci/machine.hpp"
 #include "ci/profile.hpp"
-#include "ci/escape.hpp"
 #include "ci/record.hpp"
 #include "ci/run.hpp"
 #include "ci/screen.hpp"
@@ -36,10 +36,30 @@ bool typed(const CommandOptions& options, std::string_view option) {
     });
 }
 
-void require_as_begun(const CommandOptions& now) {
-    for (const std::string& word : now.argv) {
+/// What lies below this folder has the same name in every checkout; what lies elsewhere, its own.
+std::string relative_text(const std::string& text) {
+    if (!text.starts_with("/")) return text;
+    // Not what a link leads to: an interpreter finds its packages by the link.
+    const fs::path relative = fs::path(text).lexically_relative(fs::current_path());
+    return relative.empty() || *relative.begin() == ".." ? text : relative.string();
+}
+
+// An option that says what the run was begun with changes nothing.
+bool said_again(const std::vector<std::string>& now, std::size_t at,
+                const std::vector<std::string>& begun) {
+    const auto same = std::ranges::find(begun, relative_text(now[at]));
+    if (same == begun.end() || now[at].find('=') != std::string::npos) return same != begun.end();
+    const bool last = at + 1 == now.size(), last_begun = same + 1 == begun.end();
+    return last || last_begun ? last == last_begun : relative_text(now[at + 1]) == *(same + 1);
+}
+
+void require_as_begun(const CommandOptions& now, const std::vector<std::string>& begun) {
+    for (std::size_t at = 0; at < now.argv.size(); ++at) {
+        const std::string& word = now.argv[at];
         const std::string option = word.substr(0, word.find('='));
-        if (!option.starts_with("-") || std::ranges::find(told_anew, option) != std::end(told_anew))
+        if (!option.starts_with("-") ||
+            std::ranges::find(told_anew, option) != std::end(told_anew) ||
+            said_again(now.argv, at, begun))
             continue;
         throw BadInput("--resume " + now.resume + ": goes on with the run as it was begun, " +
                            option + " cannot change",
@@ -53,8 +73,8 @@ CommandOptions resumed(const CommandOptions& now, RunReport& earlier) {
     if (!fs::exists(path))
         throw BadInput("--resume " + now.resume + ": has no result.jsonl",
                        {"the folder of an earlier run, such as attest-out"});
-    require_as_begun(now);
     RunReport report = read_records(path);
+    require_as_begun(now, report.run.argv);
     CommandOptions then = parse_command_line(report.run.argv);
     if (then.arguments.empty()) throw BadInput(path + ": its run names no kernel");
     const std::string& kernel = then.arguments.front();
@@ -107,14 +127,6 @@ bool is_ci() {
 std::uint64_t random_seed() {
     std::random_device device;
     return (static_cast<std::uint64_t>(device()) << 32) | device();
-}
-
-/// What lies below this folder has the same name in every checkout; what lies elsewhere, its own.
-std::string relative_text(const std::string& text) {
-    if (!text.starts_with("/")) return text;
-    // Not what a link leads to: an interpreter finds its packages by the link.
-    const fs::path relative = fs::path(text).lexically_relative(fs::current_path());
-    return relative.empty() || *relative.begin() == ".." ? text : relative.string();
 }
 
 KernelReport kernel_report(const kernel::KernelSpec& spec, const kernel::Manifest& manifest) {

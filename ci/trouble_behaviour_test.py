@@ -208,7 +208,8 @@ class Trouble(unittest.TestCase):
         shutil.copy(os.path.join(ROOT, "kernels", "examples", "numpy_attention.py"), module)
         kernel = ["check", "python:mine:forward", "--match", "rank.*"]
         self.attest(*kernel, "--seed", "7", "--cases", "6", code=0)
-        self.attest("check", "python:mine:forward", "--resume", "attest-out", code=0)
+        self.attest("check", "python:mine:forward", "--resume", "attest-out", "--seed", "7", code=0)
+        self.attest("check", "python:mine:forward", "--resume", "attest-out", "--seed", "8", code=2)
         with open(module, "a", encoding="utf-8") as file:
             file.write("# another\n")
         refused = self.attest("check", "python:mine:forward", "--resume", "attest-out", code=2)

@@ -37,7 +37,8 @@ public:
             o.set(n, (own.output.empty() ? truth : own).output[static_cast<std::size_t>(n)].value);
         Tensor& lse = result.outputs.put(
             Role::lse,
-            Tensor(ElementType::f32, {problem.batch, problem.heads_q, problem.len_q, 1}));
+            Tensor(problem.format_q == Precision::f64 ? ElementType::f64 : ElementType::f32,
+                   {problem.batch, problem.heads_q, problem.len_q, 1}));
         for (std::int64_t n = 0; n < lse.size(); ++n)
             lse.set(n, (own.lse.empty() ? truth : own).lse[static_cast<std::size_t>(n)].value);
         return result;
@@ -191,7 +192,9 @@ inline std::string played(const std::vector<Deviation>& all, const char* id, con
     const auto answer = [own](const Specification& s, const bound::Expected& truth) {
         return predict(*own, s, truth).value_or(truth);
     };
-    return diagnosed_of(answer, line).id;
+    Actor actor(answer);
+    if (parse_case(line).problem.format_q == Precision::f64) actor.declare({});
+    return diagnosed_by(actor, line).id;
 }
 
 }  // namespace attest::diagnosis

@@ -11,11 +11,16 @@ namespace attest::diagnosis {
 
 namespace {
 
-constexpr std::string_view of_all = "strides_ignored", of_one = "_strides";
+constexpr std::string_view of_all = "strides_ignored", of_one = "_strides", of_pages = "pages_";
 
 bool is_of_addresses(const Group& group) {
     return group.kind == Group::Kind::deviation &&
            (group.which.ends_with(of_all) || group.which.ends_with(of_one));
+}
+
+/// A page number that is not the key's may be that of no page.
+bool is_of_pages(const Group& group) {
+    return group.kind == Group::Kind::deviation && group.which.starts_with(of_pages);
 }
 
 void join_ignored_strides(Groups& groups) {
@@ -35,10 +40,11 @@ bool is_of_strides(const CounterexampleReport& c) {
 
 void join_strays(Groups& groups, const Group& into, bool backward,
                  const std::vector<CounterexampleReport>& counterexamples) {
+    const Feature needed = is_of_pages(into) ? Feature::paged : Feature::layout;
     const auto met = [&](std::size_t n) {
         const CounterexampleReport& c = counterexamples[n];
         return backward ? differentiates(c)
-                        : features_of(c.example.smallest.problem).has(Feature::layout);
+                        : features_of(c.example.smallest.problem).has(needed);
     };
     std::vector<Group> deaths;
     for (const auto& [group, members] : groups)
@@ -70,10 +76,11 @@ void join_addresses(Groups& groups, const std::vector<CounterexampleReport>& cou
     join_stray_reads(groups, counterexamples);
     std::vector<Group> named;
     for (const auto& [group, members] : groups)
-        if (is_of_addresses(group)) named.push_back(group);
+        if (is_of_addresses(group) || is_of_pages(group)) named.push_back(group);
     for (const Group& into : named) {
         const bool backward = into.which.starts_with(of_backward);
         join_strays(groups, into, backward, counterexamples);
+        if (is_of_pages(into)) continue;
         join(groups, backward ? unexplained_backward : unexplained, into,
              [&](std::size_t n) { return is_of_strides(counterexamples[n]); });
     }

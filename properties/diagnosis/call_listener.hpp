@@ -47,7 +47,7 @@ private:
 /// What the law of a counterexample asks of its smallest case.
 CallListener listen(search::Kernel& kernel, const search::Counterexample& counterexample);
 
-/// Scores times both dimensions: what a call costs the reference.
+/// Scores times both dimensions, several times of f64: what a call costs the reference.
 std::int64_t products(const Problem& problem) noexcept;
 /// Of one call. So many of them, over all evidence and all deviations, take about a second: 100
 /// deviations times 3e5 products a case times 16 cases at 0.3e9 a second.

@@ -90,6 +90,21 @@ TEST(Cause, WhatIsReadNextToATensorIsADeathOrAWrongAnswer) {
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
+// A page number that is not the key's may be that of no page.
+TEST(Cause, AStrayReadBesideMisreadPagesIsOneDefect) {
+    const std::string paged = "b2 hq1 hkv1 tq1 tk3 d1 lens_kv 2,3 cache 2 page 1 f32";
+    std::vector<CounterexampleReport> all{
+        counterexample("hygiene.bounds", "", paged),
+        counterexample("reference.output", "pages_of_own_columns", paged),
+    };
+    all[0].example.outcome = worker::Outcome::crash;
+    all[0].example.fault.emplace().stray = worker::Fault::Access::read;
+    std::vector<CounterexampleReport> contiguous = all;
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    contiguous[0].example.smallest = parse_case("b2 hq1 hkv1 tq1 tk3 d1 lens_kv 2,3 cache 2 f32");
+    EXPECT_EQ(group_causes(contiguous).size(), 2u);
+}
+
 /// Dies where the second of two seeds, its tensors laid one way, makes it read a guard.
 TEST(StrayRead, DiesOfItInSomeCallLikeThis) {
     class Straying final : public Actor {

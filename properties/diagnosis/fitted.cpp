@@ -68,7 +68,8 @@ Deviation outputs_dropped(std::int64_t from) {
 double distance(const Evidence& e, double factor) {
     const Specification other = with_scale(e.asked, effective_scale(e.asked.problem) * factor);
     const bound::Expected predicted =
-        oracle::attend(other.problem, other.dialect, other.numerics, other.inputs);
+        oracle::attend(other.problem, other.dialect, other.numerics, other.inputs,
+                       oracle::Arithmetic::plain_double);
     double sum = 0;
     for (std::size_t n = 0; n < predicted.output.size(); ++n) {
         const double d =
@@ -90,9 +91,18 @@ double nearest_factor(const Evidence& e) {
         }
     constexpr double golden = 0.6180339887498949;  // (sqrt(5) - 1) / 2
     double low = best - 0.125, high = best + 0.125;
+    double a = high - golden * (high - low), b = low + golden * (high - low);
+    double at_a = at(a), at_b = at(b);
     for (int step = 0; step < 48; ++step) {
-        const double a = high - golden * (high - low), b = low + golden * (high - low);
-        (at(a) < at(b) ? high : low) = at(a) < at(b) ? b : a;
+        if (at_a < at_b) {
+            high = std::exchange(b, a);
+            at_b = at_a;
+            at_a = at(a = high - golden * (high - low));
+        } else {
+            low = std::exchange(a, b);
+            at_a = at_b;
+            at_b = at(b = low + golden * (high - low));
+        }
     }
     return std::exp2((low + high) / 2);
 }
@@ -209,6 +219,7 @@ std::vector<Deviation> all_lists(const AllEvidence& evidence) {
                       hidden_at_scores_in_part(),
                       hidden_scores(evidence),
                       inputs_narrowed(),
+                      exponents_narrowed(),
                       parameters_rounded(),
                       merges_rounded(),
                       split_outputs_rounded(splits_some(evidence)),

@@ -12,15 +12,13 @@ namespace attest::diagnosis {
 
 std::vector<Deviation> fitted_deviations(const AllEvidence& evidence);
 
-/// Running maxima that start at another number than -inf or 0, that hidden keys share in, or that
-/// nobody subtracts.
+/// Running maxima that start at some number, that hidden keys share in, or that nobody subtracts.
 std::vector<Deviation> starting_maxima();
 
 /// Only whole tiles of so many keys, without the rest.
 Deviation tail_dropped(std::int64_t tile);
 
-/// Tiles that are skipped where their weights are small, counted where they lack keys, or NaN where
-/// they are hidden.
+/// Tiles skipped where their weights are small, counted where they lack keys, NaN where hidden.
 std::vector<Deviation> tile_candidates();
 
 /// Values exchanged, outputs taken for 0, weights that end (fitted_outputs.cpp).
@@ -85,8 +83,10 @@ std::vector<Deviation> parameters_rounded();
 std::vector<Deviation> merges_rounded();
 std::vector<Deviation> split_outputs_rounded(bool one_alone_too);
 
-/// Several inputs narrowed at once (narrow_input_deviations.cpp).
+/// Several inputs narrowed at once (narrow_input_deviations.cpp), and numbers of the softmax of f64
+/// tensors (narrow_exponent_deviations.cpp).
 std::vector<Deviation> inputs_narrowed();
+std::vector<Deviation> exponents_narrowed();
 
 /// A finite score for some of what is hidden, or a fitted one (hidden_score_deviations.cpp).
 std::vector<Deviation> hidden_at_scores_in_part();
