@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/worker/patterns.hpp"
+#include "reference/problem/empty_slots.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/feature.hpp"
 
@@ -74,33 +75,10 @@ void add_slots(Arena& arena, const kernel::Manifest& manifest, const Problem& pr
     if (workspace_bytes != 0) arena.add_workspace(workspace_bytes);
 }
 
-/// What earlier tokens may have left in a slot that holds no key.
-double left_over(std::int64_t at) {
-    return at % 3 == 0 ? -2 : 2;
-}
-
-/// A kernel that is asked for nothing beside NaN finds none in the slots of a cache either.
-bool leaves_numbers(const kernel::Manifest& manifest, const Problem& problem, Role role) {
-    return manifest.dialect.nonfinite == Nonfinite::unspecified && problem.cache.present &&
-           (role == Role::k || role == Role::v);
-}
-
-/// What the inputs hold as NaN, past a sequence's keys, as numbers.
-Tensor with_numbers_left(Tensor tensor, const Tensor* lens_kv) {
-    const Shape shape = tensor.shape();
-    for (std::int64_t b = 0; lens_kv != nullptr && b < shape[0]; ++b)
-        for (std::int64_t h = 0; h < shape[1]; ++h)
-            for (auto t = static_cast<std::int64_t>(lens_kv->get(b)); t < shape[2]; ++t)
-                for (std::int64_t c = 0; c < shape[3]; ++c) {
-                    const std::int64_t at = tensor.flat(b, h, t, c);
-                    if (std::isnan(tensor.get(at))) tensor.set(at, left_over(at));
-                }
-    return tensor;
-}
-
-void fill_with_numbers_left(const Placement& placement, std::byte* memory) {
+/// Before the keys are laid into some of its slots.
+void fill_all_slots(const Placement& placement, double number, std::byte* memory) {
     Tensor all(placement.type, placement.shape);
-    for (std::int64_t at = 0; at < all.size(); ++at) all.set(at, left_over(at));
+    for (std::int64_t at = 0; at < all.size(); ++at) all.set(at, number);
     scatter(placement, all.bytes(), memory);
 }
 
@@ -119,18 +97,19 @@ std::optional<CallResult> lay_out_call(Arena& arena, const kernel::Manifest& man
         refused.reason = none.what();
         return refused;
     }
+    const double empty = in_empty_slots(manifest.dialect);
     for (const TensorSlot& slot : arena.slots()) {
         if (slot.access != protocol::Access::read) continue;
         const auto role = static_cast<Role>(slot.role);
         const auto given = [&](Role of) { return inputs.has(of) ? &inputs[of] : nullptr; };
-        const bool numbers = leaves_numbers(manifest, problem, role);
         if (cache_shape_of(problem, role)) {
-            if (numbers) fill_with_numbers_left(slot.placement, arena.at(slot.data));
+            if (!std::isnan(empty)) fill_all_slots(slot.placement, empty, arena.at(slot.data));
             scatter_cache(slot.placement, inputs[role], given(Role::block_table),
                           given(Role::lens_kv), arena.at(slot.data));
-        } else if (numbers) {
-            scatter(slot.placement, with_numbers_left(inputs[role], given(Role::lens_kv)).bytes(),
-                    arena.at(slot.data));
+        } else if ((role == Role::k || role == Role::v) && !std::isnan(empty)) {
+            Tensor keys = inputs[role];
+            fill_empty_slots(keys, problem, manifest.dialect);
+            scatter(slot.placement, keys.bytes(), arena.at(slot.data));
         } else {
             scatter(slot.placement, inputs[role].bytes(), arena.at(slot.data));
         }

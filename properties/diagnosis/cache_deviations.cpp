@@ -1,11 +1,12 @@
 // Keys and values read elsewhere in a cache: another page, another slot of a ring.
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <map>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "reference/problem/empty_slots.hpp"
 
 namespace attest::diagnosis {
 
@@ -58,26 +59,33 @@ void for_each_held(const Specification& s, Visit visit) {
         for (std::int64_t j = oldest_of(s, b); j < keys_of(s, b); ++j) visit(Key{b, j});
 }
 
-/// The cell of each key as the deviation reads it; what no key was laid into is NaN.
+/// What lies where no key was laid; outside the cache, NaN.
+double without_key(const Specification& s, const CacheCell& cell) {
+    const Shape cache = *cache_shape_of(s.problem, Role::k);
+    const bool inside = cell.page >= 0 && cell.page < cache[0] && cell.row < cache[2];
+    return inside ? in_empty_slots(s.dialect) : std::nan("");
+}
+
+/// The cell of each key as the deviation reads it.
 std::optional<Specification> reading(const Specification& s, const CellOf& cell_of,
                                      const std::vector<Role>& roles = {Role::k, Role::v}) {
     std::map<CacheCell, Key> held;
     for_each_held(s, [&](const Key& key) { held[right_cell(s, key)] = key; });
     bool differs = false;
     Specification out = s;
-    const double empty = std::numeric_limits<double>::quiet_NaN();
     for (const Role role : roles) {
         const Tensor& from = s.inputs[role];
         Tensor& to = out.inputs[role];
         for_each_held(s, [&](const Key& key) {
-            const auto found = held.find(cell_of(s, key));
+            const CacheCell cell = cell_of(s, key);
+            const auto found = held.find(cell);
             if (found != held.end() && found->second == key) return;
             differs = true;
             for (std::int64_t h = 0; h < from.shape()[1]; ++h)
                 for (std::int64_t c = 0; c < from.shape()[3]; ++c)
                     to.set(to.flat(key.sequence, h, key.index, c),
                            found == held.end()
-                               ? empty
+                               ? without_key(s, cell)
                                : from.at(found->second.sequence, h, found->second.index, c));
         });
     }
@@ -129,7 +137,6 @@ void add_pages(std::vector<Deviation>& list) {
                  [row](const Specification& s, const Key& key) {
                      return CacheCell{page_at(s, key.sequence * columns_of(s)), row(s, key)};
                  }));
-    // As of a page of a power of two.
     list.push_back(in_pages("pages_slot_by_bits",
                             "slots in a page = key & (page - 1), also of pages of no power of two",
                             [](const Specification& s, const Key& key) {
@@ -159,9 +166,8 @@ std::optional<Specification> slots_as_positions(const Specification& s) {
         for (const Role role : {Role::k, Role::v})
             for (std::int64_t h = 0; h < s.problem.heads_kv; ++h)
                 for (std::int64_t c = 0; c < s.inputs[role].shape()[3]; ++c)
-                    moved.inputs[role].set(
-                        moved.inputs[role].flat(key.sequence, h, key.index % slots, c),
-                        s.inputs[role].at(key.sequence, h, key.index, c));
+                    moved.inputs[role].put(key.sequence, h, key.index % slots, c,
+                                           s.inputs[role].at(key.sequence, h, key.index, c));
     });
     if (!differs) return std::nullopt;
     Rules rules = rules_of(s);
@@ -188,8 +194,7 @@ void add_rings(std::vector<Deviation>& list) {
         in_ring("ring_of_window",
                 "slots of a ring buffer = position mod the window instead of mod the slots",
                 [](const Specification& s, const Key& key) {
-                    const std::int64_t window = s.problem.mask.window.left + 1;
-                    const std::int64_t slots = slots_of(s);
+                    const std::int64_t window = s.problem.mask.window.left + 1, slots = slots_of(s);
                     return CacheCell{key.sequence,
                                      key.index % (window < 1 ? slots : std::min(window, slots))};
                 }));

@@ -11,6 +11,7 @@
 #include "properties/diagnosis/call_listener.hpp"
 #include "properties/diagnosis/relatives.hpp"
 #include "reference/oracle/oracle.hpp"
+#include "reference/problem/empty_slots.hpp"
 #include "reference/problem/errors.hpp"
 #include "reference/problem/inputs.hpp"
 
@@ -99,6 +100,8 @@ bool nan_for_a_number(const Tensor& observed, const std::vector<bound::ExpectedE
 std::optional<Evidence> judged_call(Specification asked, worker::CallResult result) try {
     if (products(asked.problem) > products_max) return std::nullopt;
     if (result.outcome != worker::Outcome::ok || !result.outputs.has(Role::o)) return std::nullopt;
+    for (const Role role : {Role::k, Role::v})  // as the kernel was given them
+        fill_empty_slots(asked.inputs[role], asked.problem, asked.dialect);
     Evidence e{std::move(asked), {}, std::move(result.outputs)};
     const Problem& p = e.asked.problem;
     e.unwritten = result.outputs_unwritten;

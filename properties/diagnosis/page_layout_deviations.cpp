@@ -3,20 +3,20 @@
 
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "properties/diagnosis/fitted.hpp"
 #include "properties/diagnosis/respecify.hpp"
+#include "reference/problem/empty_slots.hpp"
 
 namespace attest::diagnosis {
 
 namespace {
 
 /// A row of one head in one page: of all its rows, in memory, the one in the place where a row of
-/// slots that hold all heads would be. What lies in a slot without a key is NaN.
+/// slots that hold all heads would be. What lies in a slot without a key is read, too.
 std::optional<Specification> slots_before_heads(const Specification& s,
                                                 const std::vector<Role>& roles) {
     const Problem& p = s.problem;
@@ -31,9 +31,8 @@ std::optional<Specification> slots_before_heads(const Specification& s,
             const std::int64_t row = j % slots * heads + h;
             const std::int64_t head = row / slots, key = j / slots * slots + row % slots;
             differs = differs || head != h || key != j;
-            return key < length_of(p.mask.lens_kv, p.len_kv, b)
-                       ? t.at(b, head, key, c)
-                       : std::numeric_limits<double>::quiet_NaN();
+            return key < length_of(p.mask.lens_kv, p.len_kv, b) ? t.at(b, head, key, c)
+                                                                : in_empty_slots(s.dialect);
         };
         out.inputs.put(role, remake(t.type(), t.shape(), read));
     }
@@ -57,7 +56,7 @@ bool in_no_page(std::int64_t place, std::int64_t keys, std::int64_t slots) {
     return place / slots >= (keys + slots - 1) / slots;
 }
 
-/// A key whose place lies in no page is not read; what lies in a slot without a key is NaN.
+/// A key whose place lies in no page is not read; what lies in a slot without a key is read, too.
 Deviation keys_from(std::string id, std::string says, PlaceOf place) {
     return {.id = std::move(id),
             .says = std::move(says),
@@ -75,9 +74,8 @@ Deviation keys_from(std::string id, std::string says, PlaceOf place) {
                         const std::int64_t from = j < keys ? place(j, slots) : j;
                         differs = differs || from != j;
                         if (from < keys || j >= keys) return t.at(b, h, from, c);
-                        return in_no_page(from, keys, slots)
-                                   ? t.at(b, h, j, c)
-                                   : std::numeric_limits<double>::quiet_NaN();
+                        return in_no_page(from, keys, slots) ? t.at(b, h, j, c)
+                                                             : in_empty_slots(s.dialect);
                     };
                     out.inputs.put(role, remake(t.type(), t.shape(), read));
                 }
