@@ -170,11 +170,13 @@ std::string stopped_text(const RunReport& report) {
 std::string fewer_cases_text(const RunReport& report) {
     const search::LawReport* first = stopped_by(report);
     const std::int64_t all = report.run.profile.cases_per_law, few = cases_afforded(report);
+    const bool few_asked = report.run.cases && *report.run.cases < all;
     if (report.run.seconds)
         return "as many cases of each law as " + time_text(*report.run.seconds) +
-               " allow (--time), where profile " + clean(report.run.profile.name) + " has " +
-               count_text(all);
-    if (report.run.cases && *report.run.cases < all)
+               " allow (--time)" +
+               (few_asked ? ", and at most " + count_text(*report.run.cases) + " (--cases)" : "") +
+               ", where profile " + clean(report.run.profile.name) + " has " + count_text(all);
+    if (few_asked)
         return "at most " + counted(*report.run.cases, "case") +
                " of each law (--cases), beside fixtures, where profile " +
                clean(report.run.profile.name) + " has " + count_text(all);

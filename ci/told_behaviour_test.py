@@ -34,6 +34,8 @@ class Told(unittest.TestCase):
         said = self.attest("check", "cpu_naive", *ONE, "--cases", "3")
         self.assertIn("tried at most 3 cases of each law (--cases), beside fixtures, where profile quick has 120", said)
         self.assertIn("tried as many cases of each law as 1.0 s allow (--time)", self.attest("check", "cpu_naive", *ONE, "--time", "1s"))
+        self.assertIn("1.0 s allow (--time), and at most 3 (--cases), where",
+                      " ".join(self.attest("check", "cpu_naive", *ONE, "--time", "1s", "--cases", "3").split()))
         self.assertNotIn("tried ", self.attest("check", "cpu_naive", *ONE, "--cases", "120"))
         said = self.attest("check", "mutant:M001", "--match", "masking.*", "--seed", "5", "-x", code=1)
         self.assertIn("stopped -x ended the run with its first violation", said)
