@@ -7,14 +7,31 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "ci/number.hpp"
 #include "ci/record.hpp"
 #include "ci/signature.hpp"
 
 namespace attest::ci {
+
+namespace {
+
+/// Whether this process alone writes there. One of a run that was killed may be held a moment
+/// longer by a process that does not know it yet.
+bool lock(int directory) {
+    for (int tries = 40; ::flock(directory, LOCK_EX | LOCK_NB) != 0; --tries) {
+        if (errno != EWOULDBLOCK) return true;  // a file system without locks
+        if (tries == 0) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return true;
+}
+
+}  // namespace
 
 struct Journal::Digest {
     crypto_hash_sha256_state state;
@@ -31,7 +48,7 @@ Journal::Journal(const std::string& directory, const std::vector<std::string>& f
     crypto_hash_sha256_init(&digest_->state);
     // Held until this process ends, however it ends.
     lock_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (lock_ >= 0 && !lock(lock_)) {
         ::close(lock_);
         throw BadInput("--out " + directory + ": another run is writing there",
                        {"name another folder, or wait until it has ended"});

@@ -146,7 +146,7 @@ Plan check_gradient_budget(const Given& given) {
     problem = canonical(problem);
     if (n.flush_subnormals && problem.format_q == Precision::f16)
         return not_applicable("what is flushed in f16 errs towards zero, and not by chance");
-    if (!given.supports(problem)) return not_applicable(own_not_taken);
+    if (!given.supports(problem)) return not_taken(problem);
     if (!all_wanted(given, problem)) return not_applicable("some of dQ, dK and dV is not given");
     return [problem](const Trial& trial) { return judge_gradient_budget(trial, problem); };
 }

@@ -114,7 +114,7 @@ Plan check_duplicate(const Given& given) {
     const std::uint64_t stream = stream_of("invariance.duplicate");
     const bool side_by_side = (given.random_bits(stream, 0) & 1) != 0;
     const PairedCase twice = with_keys_twice(given.problem(), given.inputs(), side_by_side);
-    if (!given.supports(twice.problem)) return not_applicable(own_not_taken);
+    if (!given.supports(twice.problem)) return not_taken(twice.problem);
     return [twice](const Trial& trial) -> Judgement {
         const Run first(trial), second(trial, twice.problem, twice.inputs);
         const Interval log_two = log(Interval::exactly(2));

@@ -77,7 +77,7 @@ Plan check_tile_edges(const Given& given) {
     problem.len_q = std::min(problem.len_q, problem.len_kv);
     if (problem.cache.present) problem.cache.len = problem.len_kv - problem.len_q;
     problem = canonical(problem);
-    if (!given.supports(problem)) return not_applicable(own_not_taken);
+    if (!given.supports(problem)) return not_taken(problem);
     if (written_out(at_edge.values) && !(problem == tried))
         return not_applicable("values that are written out have no other length");
     return [at_edge](const Trial& trial) -> Judgement {

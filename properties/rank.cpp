@@ -103,7 +103,7 @@ Plan check_scores(const Given& given) {
     const std::uint64_t stream = stream_of("rank.scores");
     const Problem problem =
         token_problem(given, given.problem(), given.problem().dim_qk + relations);
-    if (!given.supports(problem)) return not_applicable(own_not_taken);
+    if (!given.supports(problem)) return not_taken(problem);
     return of_weights(given, problem, normal_inputs(given, problem, stream), stream, judge_scores);
 }
 
@@ -193,7 +193,7 @@ Plan check_bilinear(const Given& given) {
     constexpr std::int64_t tokens = 16;
     const std::uint64_t stream = stream_of("rank.bilinear");
     const Problem problem = token_problem(given, given.problem(), tokens);
-    if (!given.supports(problem)) return not_applicable(own_not_taken);
+    if (!given.supports(problem)) return not_taken(problem);
     const Projection projection(given, problem, stream + 1);
     return of_weights(
         given, problem, projection.inputs(problem), stream,

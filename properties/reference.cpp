@@ -218,7 +218,7 @@ Plan check_rounding(const Given& given) {
     problem.splits = 1;
     problem = canonical(problem);
     if (!given.supports(problem)) problem.splits = 0;
-    if (!given.supports(problem)) return not_applicable(own_not_taken);
+    if (!given.supports(problem)) return not_taken(problem);
     return [problem](const Trial& trial) { return judge_rounding(trial, problem); };
 }
 

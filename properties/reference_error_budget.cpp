@@ -115,7 +115,7 @@ Plan check_error_budget(const Given& given) {
     Problem problem = canonical(many_heads(given.problem(), queries));
     if (given.numerics().flush_subnormals && narrow(problem) && !widen(given, problem))
         return not_applicable("what is flushed in f16 errs towards zero, and not by chance");
-    if (!given.supports(problem)) return not_applicable(own_not_taken);
+    if (!given.supports(problem)) return not_taken(problem);
     return [problem](const Trial& trial) { return judge_error_budget(trial, problem); };
 }
 

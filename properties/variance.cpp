@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,7 +53,7 @@ Plan check_scaled(const Given& given) {
     const Sampling sampling =
         at_default_scale(sampling_problem(given.problem(), given.problem().dim_qk),
                          draws_signs(given, stream), stream + 1);
-    if (!given.supports(sampling.problem)) return not_applicable(own_not_taken);
+    if (!given.supports(sampling.problem)) return not_taken(sampling.problem);
     return estimated(
         given, {.samplings = {sampling}, .name = deviation_of_variance, .sentence = variance_is});
 }
@@ -145,14 +146,16 @@ Plan check_dimension_free(const Given& given) {
                                      96, 112, 128, 160, 192, 256, 320, 576};
     const std::uint64_t stream = stream_of("variance.dimension_free");
     std::vector<Sampling> taken;
+    std::optional<Problem> refused;
     for (const std::int64_t dim : dims) {
         Sampling sampling = at_default_scale(sampling_problem(given.problem(), dim), true,
                                              stream + static_cast<std::uint64_t>(dim << 32));
-        if (given.supports(sampling.problem)) taken.push_back(std::move(sampling));
+        if (given.supports(sampling.problem))
+            taken.push_back(std::move(sampling));
+        else if (!refused)
+            refused = std::move(sampling.problem);
     }
-    if (taken.size() < 2)
-        return not_applicable(
-            "of what the law makes of a case, the kernel takes fewer than two head dimensions");
+    if (taken.size() < 2) return not_taken(*refused);
     const auto last = static_cast<std::int64_t>(taken.size()) - 1;
     const auto other = static_cast<std::size_t>(1 + given.random_below(stream, 0, last));
     return estimated(given, {.samplings = {taken.front(), taken[other]},

@@ -10,9 +10,6 @@
 namespace attest::law {
 
 /// Why a law of random roundings is not for a kernel on a matrix unit.
-/// Of a law that makes a problem of its own out of each case.
-constexpr const char* own_not_taken =
-    "the kernel does not take the problem that the law makes of a case";
 constexpr const char* coarse_steps =
     "steps coarser than what it accumulates in err alike at like scores, and not by chance";
 constexpr const char* truncated_sums =

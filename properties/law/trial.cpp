@@ -33,4 +33,9 @@ double Given::random_normal(std::uint64_t stream, std::uint64_t index) const {
     return counter_normal(law_key(tried()), stream, index);
 }
 
+NotApplicable not_taken(const Problem& problem) {
+    return not_applicable("the kernel does not take " + print(problem) +
+                          ", which the law makes of a case");
+}
+
 }  // namespace attest::law

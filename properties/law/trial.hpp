@@ -99,6 +99,9 @@ public:
     virtual Judgement compare_probable(double rate) const = 0;
 };
 
+/// Of a law that makes a problem of its own of a case, which the kernel refuses.
+NotApplicable not_taken(const Problem& problem);
+
 /// What a law makes of a case before the kernel was asked anything: why it does not apply, or how
 /// it judges.
 using Judge = std::function<Judgement(const Trial&)>;
