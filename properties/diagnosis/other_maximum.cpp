@@ -191,8 +191,8 @@ std::vector<Deviation> subtracting(const std::string& id, const std::string& say
 
 std::vector<Deviation> maximum_not_subtracted(bool guarded) {
     return subtracting("maximum_not_subtracted",
-                       "weights exp(S) without the maximum: beyond 88 they are infinite, and "
-                       "where all are below -104",
+                       "weights exp(S) without the maximum: of large scores they are infinite, "
+                       "and where all are far below 0",
                        guarded, zeros);
 }
 
@@ -218,7 +218,7 @@ std::vector<Deviation> maximum_without_last_lane(std::int64_t lanes, bool guarde
 std::vector<Deviation> merged_without_maximum(bool guarded) {
     return subtracting("merged_without_maximum",
                        "parts of the keys merged by exp of their log-sum-exps without a maximum: "
-                       "beyond 88 they are infinite, and where all are below -104",
+                       "of large ones they are infinite, and where all are far below 0",
                        guarded, below_by_log_sums);
 }
 

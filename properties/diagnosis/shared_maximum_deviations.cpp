@@ -73,7 +73,7 @@ std::vector<Deviation> maximum_of_other_rows(bool guarded) {
 std::vector<Deviation> maximum_of_products(bool guarded) {
     return subtracting("maximum_of_products",
                        "the maximum of q.k before a scale below 0, which is the smallest score: "
-                       "beyond 88 above it weights are infinite, and",
+                       "of scores far above it weights are infinite, and",
                        guarded, scores_of_largest_products);
 }
 
