@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "ci/check_screen.hpp"
-#include "ci/escape.hpp"
 #include "ci/fixture.hpp"
 #include "ci/record.hpp"
 #include "ci/screen.hpp"
@@ -160,14 +159,12 @@ kernel::KernelSpec kernel_for(const NamedCase& named, const CommandOptions& opti
         throw BadInput(options.command + ": which kernel? The case does not say",
                        {"attest " + options.command + " CASE --kernel KERNEL"});
     kernel::KernelSpec spec = kernel::parse_kernel_spec(text, options.python);
+    const std::string python = python_option(options.python);
     if (options.kernel.empty())
         allow_kernel(spec, options.command,
                      "attest " + options.command +
                          (options.arguments.empty() ? "" : " " + clean(options.arguments.front())) +
-                         " --kernel " + clean(text) +
-                         (options.python == CommandOptions().python
-                              ? ""
-                              : " --python " + shell_word(clean(options.python))) +
+                         " --kernel " + clean(text) + (python.empty() ? "" : " " + python) +
                          out_option(options.out));
     return spec;
 }

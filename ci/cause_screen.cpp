@@ -187,6 +187,11 @@ std::string out_option(const std::string& directory) {
     return directory == CommandOptions().out ? "" : " --out " + shell_word(clean(directory));
 }
 
+std::string python_option(const std::string& interpreter) {
+    return interpreter == CommandOptions().python ? ""
+                                                  : "--python " + shell_word(clean(interpreter));
+}
+
 std::string confirmation_text(const search::Confirmed& confirmed) {
     const auto [alone, one, before] =
         std::tuple(confirmed.alone, confirmed.one_processor,

@@ -31,6 +31,9 @@ std::string resume_line(const RunHeader& run, const std::string& directory);
 /// " --out DIR"; empty where it is the folder that nobody need name.
 std::string out_option(const std::string& directory);
 
+/// "--python venv/bin/python", where it is another than the usual one.
+std::string python_option(const std::string& interpreter);
+
 /// "attest replay 94d22f --kernel ./libmine.so"; of a hang with the limit that was asked for.
 std::string replay_line(const KernelReport& kernel, const std::string& id,
                         const std::string& directory, worker::Outcome how);

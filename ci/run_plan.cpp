@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "ci/case_source.hpp"
+#include "ci/check_screen.hpp"
 #include "ci/embedded.hpp"
-#include "ci/escape.hpp"
 #include "ci/machine.hpp"
 #include "ci/profile.hpp"
 #include "ci/record.hpp"
@@ -267,8 +267,8 @@ RunHeader run_header(const RunPlan& plan, const kernel::Manifest& manifest) {
         .recorded = o.record_cases || o.command == "certify" || o.shard_count > 1,
         .threads = o.jobs,
         .own_profile = o.profile.ends_with(".json") ? file_text(o.profile) : ""};
-    if (o.python != CommandOptions().python)
-        run.kernel.options.push_back("--python " + shell_word(relative_text(o.python)));
+    if (const std::string python = python_option(relative_text(o.python)); !python.empty())
+        run.kernel.options.push_back(python);
     if (o.timeout)
         run.kernel.options.push_back("--timeout " + std::to_string(o.timeout->count()) + "ms");
     if (o.unconfined) run.kernel.options.push_back("--unconfined");

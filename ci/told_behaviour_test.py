@@ -75,11 +75,14 @@ class Told(unittest.TestCase):
         self.assertIn("free space and run it again", said)
 
     def test_stored_failures_of_a_kernel_are_found_where_another_was_judged_since(self):
+        link = os.path.join(self.cwd, "py")
+        os.symlink("/usr/bin/python3", link)
         for name, law in (("one", "reference.output"), ("two", "probability.row_sum")):
             with open(os.path.join(self.cwd, name + ".py"), "w", encoding="utf-8") as file:
                 file.write(f'ATTEST = {{"name": "{name}", "version": "1", "formats": ["f32"], "features": ["causal"]}}\n\n\n'
                            'def forward(problem, q, k, v, o, **_):\n    o[...] = 0\n')
-            self.attest("check", "python:" + name, "--match", law, "--seed", "5", "--timeout", "60s", code=1)
+            said = self.attest("check", "python:" + name, "--match", law, "--seed", "5", "--timeout", "60s", "--python", link, code=1)
+            self.assertIn(f"--kernel python:{name} --python py", said)  # the link, by which an interpreter finds its packages
         said = self.attest("replay", "--kernel", "python:one", "--timeout", "60s", code=1)
         self.assertIn("known failures: 0 of 1 fixed exit 1", said)
 

@@ -21,11 +21,9 @@ TEST(Laws, NaNOfAStepThatMayOverflowIsNoWeight) {
     }
 }
 
-// 65504 is soon exceeded, and inf - inf is NaN: that is no law's business where nothing is claimed.
-TEST(Laws, AnOverflowOfADeclaredFormatBreaksNone) {
+/// By 40 cases of each law, of a kernel whose answers differ from call to call.
+void expect_none_violated(TruthfulKernel& kernel) {
     constexpr std::int64_t cases = 40;
-    TruthfulKernel kernel(Dialect{});
-    kernel.overflow_early();
     kernel.claim_no_bits();
     for (const Property& law : catalogue()) {
         if (law.needs.backward || law.needs.simulated || law.needs.deterministic) continue;
@@ -34,18 +32,19 @@ TEST(Laws, AnOverflowOfADeclaredFormatBreaksNone) {
     }
 }
 
+// 65504 is soon exceeded, and inf - inf is NaN: that is no law's business where nothing is claimed.
+TEST(Laws, AnOverflowOfADeclaredFormatBreaksNone) {
+    TruthfulKernel kernel(Dialect{});
+    kernel.overflow_early();
+    expect_none_violated(kernel);
+}
+
 // Nor does that of a hidden key's score, to which such a kernel adds -inf: where nothing is asked
 // beside infinities, hidden numbers are as large as the declared format leaves room for.
 TEST(Laws, AnOverflowOfAHiddenScoreBreaksNone) {
-    constexpr std::int64_t cases = 40;
     TruthfulKernel kernel(Dialect{});
     kernel.overflow_of_hidden_keys();
-    kernel.claim_no_bits();
-    for (const Property& law : catalogue()) {
-        if (law.needs.backward || law.needs.simulated || law.needs.deterministic) continue;
-        const auto tried = try_law(kernel, law, cases);
-        EXPECT_EQ(tried.violated, 0) << law.id << ": " << tried.example;
-    }
+    expect_none_violated(kernel);
 }
 
 // A floor of -FLT_MAX times log2(e) is -inf, and exp(-inf - -inf) is NaN.

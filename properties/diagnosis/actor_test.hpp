@@ -36,9 +36,8 @@ public:
         for (std::int64_t n = 0; n < o.size(); ++n)
             o.set(n, (own.output.empty() ? truth : own).output[static_cast<std::size_t>(n)].value);
         Tensor& lse = result.outputs.put(
-            Role::lse,
-            Tensor(problem.format_q == Precision::f64 ? ElementType::f64 : ElementType::f32,
-                   {problem.batch, problem.heads_q, problem.len_q, 1}));
+            Role::lse, Tensor(type_of(problem, Role::lse),
+                              {problem.batch, problem.heads_q, problem.len_q, 1}));
         for (std::int64_t n = 0; n < lse.size(); ++n)
             lse.set(n, (own.lse.empty() ? truth : own).lse[static_cast<std::size_t>(n)].value);
         return result;

@@ -90,6 +90,22 @@ TEST(Cause, WhatIsReadNextToATensorIsADeathOrAWrongAnswer) {
     EXPECT_EQ(group_causes(all).size(), 2u);
 }
 
+// A missing barrier lets many accesses race: which is told of first is chance.
+TEST(Cause, RacesOfOneMemoryAreOneDefect) {
+    const std::string line = "b1 hq1 hkv1 tq1 tk33 d1 f16";
+    std::vector<CounterexampleReport> all{counterexample("hygiene.bounds", "", line),
+                                          counterexample("reference.output", "", line)};
+    const auto say = [&](std::size_t n, const std::string& problem) {
+        all[n].example.outcome = worker::Outcome::error;
+        all[n].example.verdict.violation->problem = "the kernel returned an error: " + problem;
+    };
+    say(0, "shared_race: read-write race on v_tile: a.cu:73 and a.cu:50");
+    say(1, "shared_race: write-read race on k_tile: a.cu:49 and a.cu:57 (and 3 more)");
+    EXPECT_EQ(group_causes(all).size(), 1u);
+    say(1, "global_race: write-read race on o: a.cu:49 and a.cu:57");
+    EXPECT_EQ(group_causes(all).size(), 2u);
+}
+
 // A page number that is not the key's may be that of no page.
 TEST(Cause, AStrayReadBesideMisreadPagesIsOneDefect) {
     const std::string paged = "b2 hq1 hkv1 tq1 tk3 d1 lens_kv 2,3 cache 2 page 1 f32";

@@ -133,9 +133,7 @@ double in_base(const Specification& s, double natural) {
 std::optional<bound::Expected> lse_of_keys(const Specification& s, const bound::Expected& truth) {
     constexpr double far = 80;
     if (!s.problem.sink || truth.lse.empty()) return std::nullopt;
-    Specification keys = s;
-    keys.problem.sink = false;
-    keys.inputs.erase(Role::sinks);
+    const Specification keys = without_sink(s);
     bound::Expected out;
     out.lse = oracle::attend(keys.problem, s.dialect, s.numerics, keys.inputs).lse;
     for (std::size_t row = 0; row < out.lse.size(); ++row) {

@@ -30,6 +30,13 @@ Specification with_channels(const Specification& s, std::int64_t to, std::int64_
     return out;
 }
 
+Specification without_sink(const Specification& s) {
+    Specification out = s;
+    out.problem.sink = false;
+    out.inputs.erase(Role::sinks);
+    return out;
+}
+
 Specification with_scale(const Specification& s, double scale) {
     Specification out = s;
     out.problem.scale = scale;

@@ -94,6 +94,9 @@ Specification with_channels(const Specification& s, std::int64_t to, std::int64_
 
 Specification with_scale(const Specification& s, double scale);
 
+/// The same problem of a call that has a sink, without it.
+Specification without_sink(const Specification& s);
+
 /// Each sequence's keys are followed by keys and values of zeros, up to a multiple of `tile`, that
 /// the causal mask and window alone can hide. None where no key is added, or where positions
 /// matter, or splits, each of which has a last tile.

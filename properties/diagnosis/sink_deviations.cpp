@@ -14,6 +14,15 @@ namespace attest::diagnosis {
 
 namespace {
 
+Deviation sink_left_out(std::string id, std::string says) {
+    return {.id = std::move(id),
+            .says = std::move(says),
+            .respecify = [](const Specification& s) -> std::optional<Specification> {
+                if (!s.problem.sink) return std::nullopt;
+                return without_sink(s);
+            }};
+}
+
 Deviation sink_deviation(std::string id, std::string says,
                          std::function<double(const Specification&, double)> value_of) {
     return {.id = std::move(id),
@@ -152,15 +161,7 @@ Deviation sink_without_keys(const std::string& id, const std::string& says, doub
 
 std::vector<Deviation> sink_deviations() {
     std::vector<Deviation> all;
-    all.push_back({.id = "sink_omitted",
-                   .says = "softmax without the sink",
-                   .respecify = [](const Specification& s) -> std::optional<Specification> {
-                       if (!s.problem.sink) return std::nullopt;
-                       Specification out = s;
-                       out.problem.sink = false;
-                       out.inputs.erase(Role::sinks);
-                       return out;
-                   }});
+    all.push_back(sink_left_out("sink_omitted", "softmax without the sink"));
     all.push_back(sink_deviation(
         "sink_scaled", "a sink multiplied by the scale",
         [](const Specification& s, double v) { return v * effective_scale(s.problem); }));
@@ -229,10 +230,7 @@ std::vector<Deviation> sinks_in_output() {
         sink_deviation("sink_shared_by_group", "a sink divided among the heads of a group", shared);
     all.push_back(of_group);
     all.push_back(alone(of_group));
-    Deviation omitted = sink_deviations().front();
-    omitted.id = "sink_ignored";
-    omitted.says = "no sink at all";
-    all.push_back(alone(omitted));
+    all.push_back(alone(sink_left_out("sink_ignored", "no sink at all")));
     all.push_back(
         alone(sink_deviation("sink_twice", "the sink counted twice",
                              [](const Specification&, double v) { return v + std::log(2.0); })));
